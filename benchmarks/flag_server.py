@@ -19,33 +19,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.processes import (
-    ADMIN_TOKEN,
-    Program,
-    answers,
-    ask,
-    flagsvc,
-    free_port,
-    postgresql,
-    running,
-    scratch,
-    unleash_server,
-)
+from support.flagservers import BACKEND_SECRET, USER_SECRET, our_flag_server
+from support.processes import Program, ask, personal_token, postgresql, unleash_server
 
-USER = "user:bench-secret"
-BACKEND = "*:development.bench-secret"
 LIMIT = 500 * 1024
 """The real server's limit for a body, in bytes."""
 OURS_LIMIT = 64_000_000
 READS = 30
-SEED = {
-    "users": [{"name": "bench", "rootRole": "admin"}],
-    "tokens": [
-        {"secret": USER, "type": "personal", "user": "bench"},
-        {"secret": BACKEND, "type": "backend"},
-        {"secret": ADMIN_TOKEN, "type": "admin"},
-    ],
-}
 
 
 def feature(number: int) -> str:
@@ -94,17 +74,18 @@ def parts(size: int, limit: int) -> list[bytes]:
 
 @dataclass
 class Subject:
-    """A running server: its address, which ends in `/api`, its process, and what it takes in one body."""
+    """A running server: its address, which ends in `/api`, its process, what it takes in one body, and two tokens."""
 
     name: str
     url: str
     program: Program
     limit: int
-    backend: str = BACKEND
+    user: str = USER_SECRET
+    backend: str = BACKEND_SECRET
 
     def timed(self, operation: str, body: bytes) -> float:
         """Return the seconds of one request, which must succeed."""
-        headers = {"Authorization": USER, "Content-Type": "application/json"}
+        headers = {"Authorization": self.user, "Content-Type": "application/json"}
         start = time.perf_counter()
         answer = ask(
             f"{self.url}/admin/features-batch/{operation}", method="POST", headers=headers, body=body, seconds=600
@@ -131,16 +112,10 @@ class Subject:
 
 
 @contextlib.contextmanager
-def ours(database: str, name: str) -> Iterator[Subject]:
-    """Run our flag server."""
-    port = free_port()
-    with scratch() as folder:
-        (folder / "seed.json").write_text(json.dumps(SEED))
-        command = [*flagsvc(), "server", "--port", str(port), "--seed", "seed.json", "--body-limit", str(OURS_LIMIT)]
-        command += ["--database", database or str(folder / "flags.db")]
-        with running("flag-server", command, env={}, folder=folder) as program:
-            program.wait(lambda: answers(f"http://127.0.0.1:{port}/health"), "ready", 60)
-            yield Subject(name, f"http://127.0.0.1:{port}/api", program, OURS_LIMIT)
+def ours(database: str | None, name: str) -> Iterator[Subject]:
+    """Run our flag server, on an SQLite file of its own unless a database is given."""
+    with our_flag_server("--body-limit", str(OURS_LIMIT), database=database) as server:
+        yield Subject(name, server.url, server.program, OURS_LIMIT)
 
 
 @contextlib.contextmanager
@@ -153,17 +128,10 @@ def ours_on_postgresql() -> Iterator[Subject]:
 @contextlib.contextmanager
 def real() -> Iterator[Subject]:
     """Run the real flag server on a PostgreSQL of its own."""
-    import psycopg
-
     with postgresql() as url, unleash_server(url) as server:
-        with psycopg.connect(url, autocommit=True) as database:
-            database.execute(
-                "INSERT INTO personal_access_tokens (secret, description, user_id, expires_at)"
-                " VALUES (%s, 'bench', 1, now() + interval '1 day')",
-                (USER,),
-            )
         token = server.admin("/api-tokens", {"tokenName": "bench", "type": "client", "environment": "development"})
-        yield Subject("real server, PostgreSQL", server.url, server.program, LIMIT, token["secret"])
+        secrets = personal_token(server), token["secret"]
+        yield Subject("real server, PostgreSQL", server.url, server.program, LIMIT, *secrets)
 
 
 @dataclass
@@ -213,7 +181,7 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, help="a file for the figures")
     options = parser.parse_args()
-    kinds = {"sqlite": lambda: ours("", "ours, SQLite"), "postgresql": ours_on_postgresql, "real": real}
+    kinds = {"sqlite": lambda: ours(None, "ours, SQLite"), "postgresql": ours_on_postgresql, "real": real}
     cells = []
     print(" | ".join(HEADS))
     for size in map(int, options.sizes.split(",")):

@@ -30,7 +30,7 @@ SIZES = (10, 100, 350, 1000)
 TOLERANCE = 0.08
 """Share by which a count may differ from the one recorded with the same tools."""
 LOOSE = 0.25
-"""Share by which it may differ from the others, where other tools counted."""
+"""Share by which a count may differ, if other versions of the tools counted."""
 SECONDS = 600
 MARKS = """
 #include <valgrind/callgrind.h>

@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
@@ -27,10 +28,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / name) for name in ("src", "tests", "benchmarks")]
 
 import documents  # noqa: E402
+import refresh  # noqa: E402
 from harness import load, prepared, procs, servers  # noqa: E402
 from support.desk_scene import DeskScene  # noqa: E402
 from support.flagservers import USER_SECRET, our_flag_server  # noqa: E402
 from support.processes import Answer, ask, free_port, scratch  # noqa: E402
+from support.waiting import threads  # noqa: E402
 
 PATHS = ("/ui/status", "/ui/traffic", "/ui/flags", "/ui/changes", "/ui/config")
 TRY = "/ui/try"
@@ -60,16 +63,8 @@ class Person:
     def looking(self) -> Iterator[None]:
         """Look at the pages until the block ends. Raises BenchError if they fail."""
         self._ended.clear()
-        threads = [threading.Thread(target=self._guarded, args=(each,)) for each in (self._fetch, self._listen)]
-        for each in threads:
-            each.start()
-        try:
+        with threads(*(partial(self._guarded, each) for each in (self._fetch, self._listen)), stop=self._leave):
             yield
-        finally:
-            self._ended.set()
-            self._hang_up()
-            for each in threads:
-                each.join()
         if self._failed:
             raise load.BenchError(f"a page failed: {self._failed[0]!r}")
 
@@ -103,7 +98,8 @@ class Person:
             for line in lines:
                 self.events += line.startswith(b"event:")
 
-    def _hang_up(self) -> None:
+    def _leave(self) -> None:
+        self._ended.set()
         if self._stream is not None:
             with contextlib.suppress(OSError):
                 self._stream.shutdown(socket.SHUT_RDWR)
@@ -159,9 +155,9 @@ async def print_turns(flags: int) -> None:
     desk = DeskScene(document=document)
     name = document["features"][flags // 2]["name"]
     for path in (*PATHS, f"/ui/flags/{name}", TRY):
-        visits = [await watch(desk.ask(path)) for _ in range(VISITS)]
+        visits = [await visited(desk.ask(path)) for _ in range(VISITS)]
         print_visits(f"`GET {path}`", visits)
-    tried = [await watch(desk.ask(TRY, "POST", TRIED, sec_fetch_site="same-origin")) for _ in range(VISITS)]
+    tried = [await visited(desk.ask(TRY, "POST", TRIED, sec_fetch_site="same-origin")) for _ in range(VISITS)]
     print_visits(f"`POST {TRY}`", tried)
 
 
@@ -170,18 +166,11 @@ def print_visits(title: str, visits: list[list[float]]) -> None:
     print(f"| {title} | {max(map(max, visits)):.2f} | {max(map(sum, visits)):.1f} |", flush=True)
 
 
-async def watch(answer: Any) -> list[float]:
+async def visited(answer: Any) -> list[float]:
     """Return the milliseconds of processor time of every turn of the loop until a page is answered with 200."""
-    turns: list[float] = []
-    task = asyncio.ensure_future(answer)
-    last = time.thread_time()
-    while not task.done():
-        await asyncio.sleep(0)
-        now = time.thread_time()
-        turns.append(1000 * (now - last))
-        last = now
-    if (await task).status != 200:
-        raise load.BenchError(f"a page answers {task.result().status}")
+    found, turns = await refresh.watched(answer)
+    if found.status != 200:
+        raise load.BenchError(f"a page answers {found.status}")
     return turns
 
 

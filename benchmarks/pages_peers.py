@@ -43,8 +43,7 @@ from support import peers  # noqa: E402
 from support.browser import Browser, browser  # noqa: E402
 from support.flagservers import USER_SECRET, our_flag_server  # noqa: E402
 from support.person import Person  # noqa: E402
-from support.processes import ADMIN_TOKEN, ask, postgresql, unleash_server  # noqa: E402
-from support.real_user import FIRST_USER  # noqa: E402
+from support.processes import ADMIN_TOKEN, FIRST_USER, ask, postgresql, unleash_server  # noqa: E402
 from support.waiting import wait_until  # noqa: E402
 
 FEATURES = "/projects/default/features"
@@ -198,7 +197,7 @@ def perform(page: Browser, site: Site, task: Task, figures: Figures) -> None:
 
 
 def fill(site: Site) -> None:
-    """Make the flags: on in both environments, except the one that is to be copied."""
+    """Make the flags. All are on in both environments, except the flag to copy."""
     for name in NAMES:
         site.admin(FEATURES, {"name": name, "type": "release", "description": "a flag of the benchmark"})
         parameters = {"rollout": "100", "stickiness": "userId", "groupId": name}

@@ -110,7 +110,7 @@ def measure(options: argparse.Namespace, binary: Path) -> Results:
 
 
 def attempt(name: str, stand: Measuring, kinds: parts.Kinds) -> None:
-    """Measure one part. If it fails, that is printed and the others are measured. Servers that disagree end everything."""
+    """Measure one part. A failure is printed and does not end the benchmark. Servers that disagree do."""
     try:
         parts.PARTS[name](stand, kinds)
     except load.DisagreementError:

@@ -12,6 +12,7 @@ import json
 import random
 import sys
 import time
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.proxy.configuration import Holder, Preparer
 
 USERS = 5_000
-"""Users who ask before each refresh, so that their classes have programs."""
+"""Users who ask before each refresh, which gives their classes programs."""
 AFTERWARDS = 50
 """Turns of the loop that are still watched once the new configuration is served: the old one is given back in them."""
 
@@ -42,20 +43,21 @@ async def refresh(prepare: Preparer, holder: Holder, body: bytes) -> None:
     holder.replace(prepared.snapshot, prepared.document, len(prepared.left_out), len(prepared.odd))
 
 
-async def watched(prepare: Preparer, holder: Holder, body: bytes) -> list[float]:
-    """Return the milliseconds of processor time of every turn of the loop during a refresh and after it."""
+async def watched(work: Awaitable[Any], afterwards: int = 0) -> tuple[Any, list[float]]:
+    """Return the result of some work, and the milliseconds of processor time of every turn of the loop until it is done.
+
+    `afterwards` are so many turns after it.
+    """
     turns: list[float] = []
-    task = asyncio.ensure_future(refresh(prepare, holder, body))
-    left = AFTERWARDS
+    task = asyncio.ensure_future(work)
     last = time.thread_time()
-    while left:
+    while not task.done() or afterwards:
+        afterwards -= task.done()
         await asyncio.sleep(0)
         now = time.thread_time()
         turns.append(1000 * (now - last))
         last = now
-        left -= task.done()
-    await task
-    return turns
+    return await task, turns
 
 
 async def measure(flags: int) -> None:
@@ -71,7 +73,7 @@ async def measure(flags: int) -> None:
         for context in contexts:
             if served is not None:
                 served.enabled(context)
-        turns = await watched(prepare, holder, json.dumps(document).encode())
+        _, turns = await watched(refresh(prepare, holder, json.dumps(document).encode()), AFTERWARDS)
         print(f"| {changed or 'from scratch'} | {max(turns):.2f} | {sum(turns):.1f} |")
         gc.collect()
         gc.freeze()

@@ -74,7 +74,7 @@ def be_a_proxy(client: str) -> int:
     from flagsvc.cli import main
 
     if client == "httpcore":
-        setattr(session, "Transport", Through)  # noqa: B010 - another class than the one that is declared
+        setattr(session, "Transport", Through)  # noqa: B010 - a class that the module does not declare
     code = main(["proxy"])
     print("modules", len(sys.modules), flush=True)
     return code

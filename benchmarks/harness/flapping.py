@@ -57,7 +57,7 @@ class Flapping:
         return await writer.drain()
 
     async def fail(self, fault: Fault, request: Request, reader: asyncio.StreamReader, writer: Writer) -> None:
-        """Answer with a fault; a post with one that leaves no doubt that its usage was not taken, nor ever will be."""
+        """Answer with a fault. The fault of a post leaves no doubt that its usage is not taken, now or later."""
         answer = fault.answer
         if (
             request.method == "POST"

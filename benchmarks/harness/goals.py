@@ -39,7 +39,7 @@ OLD, NEW = "Edge 20.1.0, one worker thread", "Edge 20.4, one worker thread"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one goal asks, what was measured, and whether that is enough; and what the figure is to be held against."""
+    """The demand of a goal, the measured figure, whether it is enough, and what it is compared with."""
 
     what: str
     wanted: str

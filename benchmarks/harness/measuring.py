@@ -88,7 +88,7 @@ class Task:
 
 
 Group = list[tuple[Server, Task, Cell]]
-"""What is measured beside each other, in this order."""
+"""Measurements of the same round, in this order."""
 
 
 @dataclass
@@ -112,7 +112,7 @@ class Measuring:
         self.cells(flags, [(server, task) for server in servers], rounds)
 
     def cells(self, flags: int, pairs: list[tuple[Server, Task]], rounds: int = 0) -> None:
-        """Measure tasks on servers, in each round one after the other; a server that cannot do its task is left out.
+        """Measure tasks on servers, in turn in each round. A server that cannot do its task is left out.
 
         With `rounds` there are so many; else as many as the scale has, and further ones while a cell is not steady.
         """
@@ -174,7 +174,7 @@ class Measuring:
         cell.cpu.append(shot.cpu_us)
         cell.rates.append(shot.rate)
         cell.answer, cell.encoded = shot.bytes / shot.requests, shot.encoded / shot.requests
-        cell.users = shot.prepared if cell.users else 0  # of those that should learn, some may not have had the time
+        cell.users = shot.prepared if cell.users else 0  # some users may not have had the time to learn
         cell.cached = min((server.cache_hits() - before) / shot.requests, 1.0) if own and not task.unchanged else None
 
     def _plan(self, task: Task, cell: Cell) -> load.Plan:

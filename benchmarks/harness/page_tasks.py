@@ -7,7 +7,7 @@ from typing import NamedTuple
 FLAGS = 20
 NAMES = [f"team-{number % 5}.feature-{number:02}" for number in range(FLAGS)]
 SWITCHED, ASKED, COPIED = NAMES[5], NAMES[7], NAMES[8]
-"""The flag to switch off, the one that leaves out user 7, and the one that is in development only."""
+"""The flag to switch off, a flag that leaves out user 7, and a flag that is in development only."""
 WORDS = """
 const row = name => [...document.querySelectorAll("tr")].find(each => each.innerText.includes(name));
 const said = (tags, words) => [...document.querySelectorAll(tags)].find(

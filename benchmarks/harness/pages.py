@@ -108,7 +108,7 @@ that is theirs. All of these and the load generator are in one session, for Linu
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; the first column is text, the others are figures."""
+    """Return a table: a column of text, and columns of figures."""
     lines = [f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 1)}"]
     return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
 

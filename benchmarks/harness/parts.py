@@ -104,7 +104,7 @@ def matrix(stand: Measuring, kinds: Kinds) -> None:
                 if task.unchanged and task.form is prepared.LIST and task.encoding == IDENTITY:
                     group.append((empty, Task("floor", prepared.LIST)))
             stand.groups(flags, groups)
-            # a server's four tasks stand beside each other: they are compared with each other, in each round
+            # a server's four tasks are neighbours in each round, because they are compared
             stand.cells(flags, pairs_of(running, mixture), stand.scale.paired)
             stand.footprint(flags, running, "after the matrix")
             stand.forget()
@@ -188,7 +188,7 @@ def limit(stand: Measuring, kinds: Kinds) -> None:
 
 
 def told_apart(stand: Measuring, flags: int) -> None:
-    """Fail where the answer cache gave other answers than those that it was to give."""
+    """Fail where the answer cache gave more or fewer answers than it should."""
     for cell in stand.results.all("limit", server=OURS, flags=flags):
         if cell.cached is not None and abs(cell.cached - (cell.users > 0)) > FEW:
             wanted = "all" if cell.users else "none"
@@ -220,7 +220,7 @@ def frontend(stand: Measuring, kinds: Kinds) -> None:
 
 
 def environments(stand: Measuring, kinds: Kinds) -> None:
-    """Compare a process with one environment with one that serves ten: cost of a request, and memory before and after."""
+    """Compare a process of one environment and a process of ten: cost of a request, and memory before and after."""
     if not stand.scale.whole:
         return
     flags = 100

@@ -71,7 +71,7 @@ def memory(results: Results) -> str:
 
 
 def percentiles(results: Results, title: str, part: str, flags: int) -> str:
-    """Return latencies by percentile; each line is one server at one rate, or one condition."""
+    """Return latencies by percentile, with a line for each server and rate, or for each condition."""
     found = [each for each in results.latencies if each.part.startswith(part) and flags in (0, each.flags)]
     lines = [Line(*named(each, part, at)) for at, each in enumerate(found)]
     ticks = [(place, f"p{name}") for name, place in SHARES.items() if name not in ("75", "99.5")]

@@ -16,7 +16,7 @@ SHOWN_FLAGS = 1000
 
 
 def table(results: Results) -> str:
-    """Return the costs of the list by size, then memory and start, where peers win; below it what is to be said about Edge.
+    """Return the costs of the list by size, then memory and start, where peers win; and notes about Edge below it.
 
     Ours in the peers' shape is the first, and how many times its cost a peer needs stands behind the peer's; ours as it comes
     is behind the peers.

@@ -17,12 +17,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
+import storage_writer
+from storage_writer import KEY, generation
 
 from flagsvc.proxy.configuration.stores import FileStore, frame
-from support import storage_writer
 from support.fake_upstream import FEATURES, FakeUpstream, Reply, fake_upstream
 from support.processes import Proxy, clean_environment, our_proxy
-from support.storage_writer import KEY, generation
 from support.worker_pools import document
 
 KILLS, LONG_KILLS = 50, 1000

@@ -42,7 +42,7 @@ REFERENCE = re.compile(r"(.+?)(?:, (?:point|step|rule|row)s? (\d+)(?: (and|to) (
 
 
 class Citation(NamedTuple):
-    """One citation: the line it begins on, its page, and what it names there. A page that is empty is no page."""
+    """One citation: its first line, its page, and the heading it names. A page that is empty is no page."""
 
     line: int
     page: str
@@ -134,7 +134,7 @@ def problems(text: str) -> list[str]:
 
 
 def sources() -> Iterator[Path]:
-    """Give every file whose citations are looked at, but this one, which has broken ones on purpose."""
+    """Give every file whose citations are checked. This file has broken citations on purpose, and is left out."""
     for place in PLACES:
         path = ROOT / place
         yield from [path] if path.is_file() else sorted(path.rglob("*.py"))

@@ -117,7 +117,7 @@ OF_PYTHON = [page for page in PAGES if blocks(page, "python") and page.name not 
 
 @pytest.mark.parametrize("page", OF_PYTHON, ids=lambda page: page.name)
 def test_python_blocks_run(page: Path, folder: Path) -> None:
-    """One after the other, with made-up values for what a block leaves to its reader."""
+    """Each block runs, with made-up values for what it leaves to its reader."""
     names = borrowed()
     for number, text in enumerate(blocks(page, "python")):
         exec(compile(text, f"{page.name}, block {number + 1}", "exec"), names)

@@ -25,7 +25,7 @@ SUFFIXES = (".md", ".py", ".html", ".toml", ".yaml", "")
 
 
 def texts() -> dict[Path, str]:
-    """Return the texts that people read, and those that build."""
+    """Return the texts that people read, and the texts that build."""
     named = [ROOT / name for name in PAGES]
     files = [each for place in named for each in (place.rglob("*") if place.is_dir() else (place,))]
     return {each: each.read_text() for each in files if each.is_file() and each.suffix in SUFFIXES}

@@ -352,31 +352,33 @@ BOUNDED = {
 }
 """Pattern → what bounds its time, where the proof does not see it."""
 
-FOUND = uses(PACKAGE)
-KNOWN = [use for use in FOUND if use.pattern is not None] + [
-    Use(name, each.pattern, each.flags & ~re.UNICODE, call)
-    for name, (call, samples) in BUILT.items()
-    for each in samples
-]
+
+@pytest.fixture(scope="module")
+def found() -> list[Use]:
+    """Give every use of a pattern in the source. Reading the source takes seconds, so no process does it that runs other tests."""
+    return uses(PACKAGE)
 
 
-def test_patterns_are_found() -> None:
-    """The source is read: its patterns are found, and samples stand for exactly those that are built at run time."""
-    assert len(KNOWN) > 100
+def test_the_samples_stand_for_the_patterns_of_run_time(found: list[Use]) -> None:
+    """BUILT has exactly the patterns that are built at run time, and the other patterns are found."""
+    assert len(found) > 100
     assert not [path for path in PACKAGE.rglob("*.py") if re.search(r"from re import|import re as", path.read_text())]
-    assert {use.name for use in FOUND if use.pattern is None} == set(BUILT)
+    assert {use.name for use in found if use.pattern is None} == set(BUILT)
 
 
-@pytest.mark.parametrize("use", KNOWN, ids=lambda use: f"{use.name} {use.call}")
-def test_patterns_take_linear_time(use: Use) -> None:
-    """No text makes the search go back more than a fixed number of times, or a row says what bounds the text."""
-    assert use.name in BOUNDED or not ambiguity(use.pattern or "", use.flags, use.call)
+def test_patterns_take_linear_time(found: list[Use]) -> None:
+    """No text makes the search go back more than a fixed number of times, or a row says what bounds the text.
 
-
-def test_rows_say_what_bounds_the_time() -> None:
-    """A row explains a pattern that has no proof; a pattern with a proof needs no row."""
-    needed = {use.name for use in KNOWN if ambiguity(use.pattern or "", use.flags, use.call)}
-    assert set(BOUNDED) == needed
+    A pattern with a proof needs no row.
+    """
+    samples = [
+        Use(name, each.pattern, each.flags & ~re.UNICODE, call)
+        for name, (call, built) in BUILT.items()
+        for each in built
+    ]
+    known = [use for use in found if use.pattern is not None] + samples
+    needed = {use.name for use in known if ambiguity(use.pattern or "", use.flags, use.call)}
+    assert needed == set(BOUNDED)
     assert all(len(reason.split()) >= 5 for reason in BOUNDED.values())
 
 

@@ -67,7 +67,7 @@ def test_packages_are_fetched_once(machine: Machine) -> None:
 
 
 def test_another_version_is_fetched_anew(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A version changed in the table takes the place of the one that is there."""
+    """When the table names another version, it replaces the installed version."""
     machine.install()
     machine.find()
     monkeypatch.setitem(peers.PACKAGES, "clients", {"unleash-client": "7.0.0"})

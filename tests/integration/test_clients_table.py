@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pytest
+from clients import BASE, CHANGED, NEW_TOKENS, OWN_NAME, PAYLOAD, REACT_ROWS, Client, Row, enabled_names
+from clients_proxies import about
+from clients_scene import ROWS, Cell, Cells, Scene, clients_scene
+from http_tap import Exchange
 
 from support import needs, processes
-from support.clients import BASE, CHANGED, NEW_TOKENS, OWN_NAME, PAYLOAD, REACT_ROWS, Client, Row, enabled_names
-from support.clients_proxies import about
-from support.clients_scene import ROWS, Cell, Cells, Scene, clients_scene
 from support.fake_upstream import FEATURES, Reply
-from support.http_tap import Exchange
 from support.processes import KEY, UPSTREAM_TOKEN, ask
 from support.waiting import wait_until
 

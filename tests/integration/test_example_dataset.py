@@ -16,7 +16,6 @@ from flagsvc.engine.context import Context
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.extensions import load_strategies
 from support import flagservers, processes
-from support.real_user import personal_token
 
 EXAMPLES = processes.ROOT / "examples"
 PERSONAL = "user:demo-admin-token"
@@ -47,7 +46,7 @@ def real() -> Iterator[Filled]:
             server.admin("/segments", row)
         for row in seed()["strategyTypes"]:
             server.admin("/strategies", row)
-        yield Filled(server.url, personal_token(server), processes.UPSTREAM_TOKEN)
+        yield Filled(server.url, processes.personal_token(server), processes.UPSTREAM_TOKEN)
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from test_example_dataset import EXAMPLES, Filled, contexts, ours, real, snapsho
 from yggdrasil_engine.engine import UnleashEngine  # type: ignore[import-untyped]
 
 from support import flagservers, processes
-from support.real_user import personal_token
 
 PAGE = processes.ROOT / "docs" / "how-to" / "move-flags-between-servers.md"
 OLD, NEW = "https://old.example.com", "https://new.example.com"
@@ -50,7 +49,7 @@ def test_the_page(tmp_path: Path) -> None:
         flagservers.our_flag_server() as ours,
     ):
         root = real.url.removesuffix("/api")
-        token = personal_token(real)
+        token = processes.personal_token(real)
         body = {"project": "default", "environment": "development", "data": DATA}
         url = f"{real.url}/admin/features-batch/import"
         assert processes.ask(url, method="POST", headers={"Authorization": token}, body=body).status == 200

@@ -17,12 +17,8 @@ def test_several_environments(tmp_path: Path) -> None:
 
 
 def test_a_single_environment(tmp_path: Path) -> None:
-    """Two workers with one environment."""
+    """Two workers with one environment: the last change is of its upstream, and of a key with it."""
     with walking(tmp_path, seed=1, number=2, single=True) as walk:
         walk.steps(4)
-
-
-def test_an_option_of_a_single_environment(tmp_path: Path) -> None:
-    """Two workers with one environment, whose keys change with the option."""
-    with walking(tmp_path, seed=1, number=2, single=True) as walk:
-        walk.change_only("flagsvcUrl")
+        walk.step("another upstream")
+        walk.settle()

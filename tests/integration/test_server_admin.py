@@ -56,7 +56,7 @@ OURS = {
 }
 """Operations that the open-source edition does not have (decision 0055)."""
 LINKS = {"createFeatureLink", "updateFeatureLink", "deleteFeatureLink"}
-"""Operations that `support/admin_call_rows_tags.py` compares."""
+"""Operations that `admin_call_rows_tags.py` compares."""
 GIVEN: dict[str, Any] = {
     "projects": [
         {

@@ -6,9 +6,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import admin_call_rows_context
+import admin_call_rows_segments
+import admin_call_rows_tags
+import admin_call_rows_users
 import pytest
 
-from support import admin_call_rows_context, admin_call_rows_segments, admin_call_rows_tags, admin_call_rows_users
 from support.admin_call_rows import Step
 from support.databases import KINDS
 from support.processes import Answer

@@ -19,8 +19,8 @@ from flagsvc.server.store.store import open_store
 from flagsvc.testing import RecordingLog
 from support import peers, processes
 from support.browser import browser
-from support.clients_browser import serving
 from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, OurFlagServer, our_flag_server
+from support.http_servers import serving
 from support.waiting import wait_until
 
 NODE = """

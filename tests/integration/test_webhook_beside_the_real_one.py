@@ -9,8 +9,9 @@ import psycopg
 import pytest
 
 from support.flagservers import app_client
+from support.http_servers import Request
 from support.processes import postgresql, unleash_server
-from support.receivers import Received, add_flags, add_webhook, receiving, sending
+from support.receivers import add_flags, add_webhook, receiving, sending
 
 pytestmark = pytest.mark.programs
 WEBHOOK = (
@@ -21,7 +22,7 @@ OWN = ("id", "createdBy", "createdAt", "createdByUserId", "groupId")
 OURS_ALONE = {"tokenName", "way", "before", "after", "label", "summary"}
 
 
-def real_body() -> tuple[Received, Any]:
+def real_body() -> tuple[Request, Any]:
     """Return what the real server sends of a new flag, and the event as its list has it.
 
     It reads webhooks once a minute, so it starts again when there is one.

@@ -27,7 +27,6 @@ Note = Callable[[str, object], None]
 
 @pytest.fixture(scope="module")
 def both() -> Iterator[Pair]:
-    """Give both proxies on one upstream."""
     program = edge_program()
     if not program:
         pytest.skip("the variable EDGE names no program")
@@ -106,5 +105,4 @@ def odd_lines() -> list[str]:
 
 
 def statuses(row: Odd) -> str:
-    """Return the statuses of a row."""
     return "read differently" if row.edge == row.ours else f"{row.edge}, {row.ours}"

@@ -79,7 +79,6 @@ def small_proxy(folder: Path) -> Iterator[tuple[int, Program]]:
 
 @contextmanager
 def small_server(folder: Path) -> Iterator[tuple[int, Program]]:
-    """Run a flag server."""
     seed, port = folder / "seed.json", free_port()
     seed.write_text(json.dumps(GIVEN))
     env = {
@@ -93,7 +92,6 @@ def small_server(folder: Path) -> Iterator[tuple[int, Program]]:
 
 
 def post(path: str, key: str, *fields: str, body: bytes = b"") -> bytes:
-    """Return a POST."""
     head = [f"POST {path} HTTP/1.1", "Host: flags", f"Authorization: {key}", "Content-Type: application/json", *fields]
     return "\r\n".join([*head, "", ""]).encode() + body
 
@@ -151,7 +149,7 @@ def test_a_flood(name: str, networks: int, tmp_path: Path) -> None:
         path = "/proxy" if run is small_proxy else "/health"
         told = [
             sys.executable,
-            ROOT / "tests" / "support" / "flooding.py",
+            ROOT / "tests" / "long" / "flooding.py",
             port,
             int(SECONDS),
             number,

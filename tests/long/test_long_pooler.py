@@ -70,7 +70,7 @@ def seen(server: flagservers.OurFlagServer, name: str) -> float:
 
 @pytest.mark.long
 def test_ten_thousand_changes_behind_a_pooler(postgresql_cluster: str) -> None:
-    """No change fails, each that was acknowledged is there, and the other servers see it soon."""
+    """No change fails, no acknowledged change is lost, and every server sees all of them soon."""
     with ExitStack() as made:
         pooler = made.enter_context(pgbouncer(postgresql_cluster))
         url = pooler.database(made.enter_context(fresh_database(postgresql_cluster)))

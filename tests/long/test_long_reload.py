@@ -17,14 +17,14 @@ from pathlib import Path
 import pytest
 
 from support.reload_callers import Size
-from support.reload_walk import CHANGES, ReloadWalk, walking
+from support.reload_walk import ReloadWalk, walking
 
 pytestmark = pytest.mark.long
 
 RELOADS = int(os.environ.get("RELOADS", "100"))
 SEED = int(os.environ.get("RELOAD_SEED", "1"))
 POOL = 1 + min(32, (os.cpu_count() or 1) + 4)
-"""The most threads of a process: the loop's own, and those that it starts for files and compiling, when it needs them."""
+"""The most threads of a process: the thread of the loop, and the pool for files and compiling."""
 SCAN_S = float(os.environ.get("SCAN_S", "5"))
 WARM_UP, GROWTH = 1.25, 1.05
 """By how much the memory of a process may grow from the end of the first quarter to the end, and from the half to the end.
@@ -44,18 +44,10 @@ def test_several_environments(number: int, tmp_path: Path) -> None:
 
 @each_number
 def test_a_single_environment(number: int, tmp_path: Path) -> None:
-    """One environment without a name: keys, tokens, files that are refused."""
+    """One environment without a name: keys, options, tokens, upstreams, files that are refused."""
     more = {"single": True, "scan_s": SCAN_S}
     with walking(tmp_path, seed=SEED, number=number, **more) as walk:
         walk_far(walk)
-
-
-@each_number
-@pytest.mark.parametrize("option", CHANGES)
-def test_an_option_of_a_single_environment(option: str, number: int, tmp_path: Path) -> None:
-    """One environment, whose keys change with the option."""
-    with walking(tmp_path, seed=SEED, number=number, single=True) as walk:
-        walk.change_only(option)
 
 
 def walk_far(walk: ReloadWalk) -> None:
@@ -76,5 +68,4 @@ def walk_far(walk: ReloadWalk) -> None:
 
 
 def words(size: Size) -> str:
-    """Return a size in words."""
     return f"{size.memory / 2**20:.1f} MB, {size.files} files, {size.threads} threads"

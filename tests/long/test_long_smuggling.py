@@ -90,7 +90,6 @@ def flags() -> dict[str, Any]:
 
 @contextmanager
 def proxy_process(folder: Path) -> Iterator[int]:
-    """Run the proxy."""
     document = folder / "flags.json"
     document.write_text(json.dumps(flags()))
     with our_proxy(document.as_uri(), UNLEASH_PROXY_CLIENT_KEYS="client-key") as proxy:
@@ -99,7 +98,6 @@ def proxy_process(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def proxy_mounted(folder: Path) -> Iterator[int]:
-    """Run the proxy in uvicorn."""
     document = folder / "flags.json"
     document.write_text(json.dumps(flags()))
     options = ProxyOptions(
@@ -114,14 +112,12 @@ SEED = GIVEN | {"tagTypes": [{"name": name, "description": "of a victim"} for na
 
 @contextmanager
 def server_process(folder: Path) -> Iterator[int]:
-    """Run the flag server."""
     with our_flag_server(folder=folder, given={"tagTypes": SEED["tagTypes"]}) as server:
         yield int(server.root.rpartition(":")[2])
 
 
 @contextmanager
 def server_mounted(folder: Path) -> Iterator[int]:
-    """Run the flag server in uvicorn."""
     seed = folder / "mounted.json"
     seed.write_text(json.dumps(SEED))
     with mounted(create_flag_server(ServerOptions(database=str(folder / "mounted.db"), seed=str(seed)))) as port:

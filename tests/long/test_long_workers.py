@@ -34,7 +34,6 @@ def stop(around: Outage, pids: Sequence[int]) -> float:
 
 
 def kill(around: Outage, pids: Sequence[int]) -> float:
-    """Kill processes."""
     return signalled(pids, signal.SIGKILL)
 
 
@@ -67,7 +66,6 @@ def each_another_way(around: Outage, pids: Sequence[int]) -> float:
 
 
 def signalled(pids: Sequence[int], number: int) -> float:
-    """Send processes a signal."""
     moment = time.monotonic()
     for pid in pids:
         os.kill(pid, number)
@@ -100,7 +98,6 @@ ROWS: dict[str, tuple[Strike, bool, bool | None]] = {
 
 @pytest.fixture
 def upstream() -> Iterator[FakeUpstream]:
-    """A flag server."""
     with fake_upstream(trapped("first")) as server:
         yield server
 

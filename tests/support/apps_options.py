@@ -8,6 +8,5 @@ from flagsvc.settings.options import ProxyOptions
 
 
 def options(**given: Any) -> ProxyOptions:
-    """Return options with all required ones."""
     required = {"flagsvc_url": "http://127.0.0.1:1/api", "flagsvc_api_token": "token", "client_keys": "key"}
     return ProxyOptions(**required | given)

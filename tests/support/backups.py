@@ -124,7 +124,6 @@ def any_text(random: Random) -> str:
 
 
 def any_json(random: Random, depth: int) -> Any:
-    """Return a JSON value."""
     kinds = (any_text(random), random.randrange(-(2**60), 2**60), random.random() * 1e6, True, None)
     if not depth or random.random() < 0.3:
         return random.choice(kinds)
@@ -135,7 +134,6 @@ def any_json(random: Random, depth: int) -> Any:
 
 
 def backup_of(store: Store) -> io.BytesIO:
-    """Return a backup of a database."""
     made = io.BytesIO()
     write_backup(store, made)
     return made

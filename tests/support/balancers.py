@@ -44,21 +44,22 @@ http {{
   fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi;
   scgi_temp_path {folder}/scgi;
+  map $http_upgrade $connection_upgrade {{ default upgrade; '' ''; }}
   upstream proxies {{
 {servers}
-    keepalive 16;
+    keepalive {kept};
   }}
   server {{
     listen 127.0.0.1:{port};
     location / {{
       proxy_pass http://proxies;
       proxy_http_version 1.1;
-      proxy_set_header Connection "";
-      proxy_next_upstream error timeout http_503 non_idempotent;
+      {location}
     }}
   }}
 }}
 """
+NEXT_ONE = 'proxy_set_header Connection ""; proxy_next_upstream error timeout http_503 non_idempotent;'
 """nginx makes no health checks. If a proxy refuses a connection or answers 503, nginx sends the request to another proxy."""
 
 
@@ -84,13 +85,14 @@ def haproxy_as(text: str, servers: str, health: str = HEALTH) -> Iterator[int]:
 def nginx(ports: Sequence[int]) -> Iterator[int]:
     """Run nginx in front of proxies on these ports until the block ends; give its port."""
     servers = "\n".join(f"    server 127.0.0.1:{port} max_fails=1 fail_timeout=1s;" for port in ports)
-    with nginx_as(NGINX, servers) as port:
+    with nginx_as(servers) as port:
         yield port
 
 
 @contextmanager
-def nginx_as(text: str, servers: str, health: str = HEALTH) -> Iterator[int]:
-    """Run nginx with this configuration, as `haproxy_as` runs HAProxy."""
+def nginx_as(servers: str, health: str = HEALTH, location: str = NEXT_ONE, kept: int = 16) -> Iterator[int]:
+    """Run nginx with these settings of its location, as `haproxy_as` runs HAProxy; it keeps so many connections."""
+    text = NGINX.replace("{location}", location).replace("{kept}", str(kept))
     with _balancer("nginx", text, servers, health, "-e", "stderr", "-c") as port:
         yield port
 

@@ -49,7 +49,6 @@ def place(name: str, *, enabled: bool = False, **more: Any) -> Json:
 
 
 def variant(name: str, **more: Any) -> Json:
-    """Return a variant."""
     return {"name": name, "weight": 1000, "weightType": "variable", "stickiness": "default", **more}
 
 
@@ -109,7 +108,6 @@ class Scene:
         return found
 
     def load(self, request: Json, actor: Actor = ADMIN) -> None:
-        """Import a request."""
         checked: Any = check(IMPORT, request)
         check_importer(actor)
         with self.store.writing(actor) as tx:

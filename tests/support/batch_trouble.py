@@ -212,7 +212,7 @@ def half_a_pair(random: Random, data: Json, state: Json) -> None:
 
 
 def out_of_order(random: Random, data: Json, state: Json) -> None:
-    """Strategies whose order is said, and is not that of the list."""
+    """Strategies whose `sortOrder` differs from the order of the list."""
     name = any_name(random, data)
     orders: list[float] = [*random.sample(range(6), 4)]
     if random.random() < 0.2:

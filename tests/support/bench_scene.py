@@ -34,7 +34,7 @@ PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 @dataclass
 class Loopback:
-    """A server on a free port; `seen` has the requests of each connection. One that asks nothing for `idle` seconds is closed."""
+    """A server on a free port. `seen` has the requests of each connection, which ends after `idle` seconds without a request."""
 
     reply: Callable[[bytes], bytes]
     piece: int

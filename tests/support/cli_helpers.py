@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
-
-class Called(NamedTuple):
-    """The exit code and the output of a command."""
-
-    code: int
-    out: str
-    err: str
-
+from support.processes import Called as Called
 
 Flagsvc = Callable[..., Called]
 """A call of `flagsvc` with arguments and, as `env`, the only options in the environment."""

@@ -13,16 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from support import flagservers, processes
-from support.real_user import personal_token
-
-
-@dataclass(frozen=True)
-class Called:
-    """The exit code and the output of a command."""
-
-    code: int
-    out: str
-    err: str
+from support.processes import Called as Called
 
 
 @dataclass(frozen=True)
@@ -41,20 +32,7 @@ class Peer:
 
     def run(self, folder: Path, command: str, *arguments: str, token: str | None = None) -> Called:
         """Call a command in `folder`, as the user unless another token is given, without a terminal."""
-        env = self.environment(folder, token)
-        words = [str(word) for word in (*processes.flagsvc(), command, *arguments)]
-        done = subprocess.run(
-            words,
-            env=env,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        return Called(done.returncode, done.stdout, done.stderr)
+        return processes.call(command, *arguments, folder=folder, env=self.environment(folder, token))
 
     def post(self, path: str, body: object) -> None:
         """Create something by the admin API."""
@@ -67,12 +45,11 @@ def real() -> Iterator[Peer]:
     """Run the real server, with a personal token of its first user."""
     with processes.postgresql() as database, processes.unleash_server(database) as server:
         root = server.url.removesuffix("/api")
-        yield Peer(root, personal_token(server), processes.ADMIN_TOKEN, processes.UPSTREAM_TOKEN)
+        yield Peer(root, processes.personal_token(server), processes.ADMIN_TOKEN, processes.UPSTREAM_TOKEN)
 
 
 @contextmanager
 def ours() -> Iterator[Peer]:
-    """Run our server."""
     with flagservers.our_flag_server() as server:
         yield Peer(server.root, flagservers.USER_SECRET, flagservers.ADMIN_SECRET, flagservers.BACKEND_SECRET)
 

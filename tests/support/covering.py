@@ -22,7 +22,7 @@ from support import forms
 NEVER = 2**31 - 1
 """How often a line runs before slipcover takes its probe out. It would replace the code of functions while other threads run."""
 OUTPUT = "flagsvc_coverage"
-"""Where a process of the run gives its part to the one that started it."""
+"""The key under which a process of the run hands its part to its parent."""
 
 
 class Covering(forms.InterpretedOnly):

@@ -4,8 +4,8 @@
 date and otherwise new; `empty_url` does so on a database without a table. `sqlite_url` and `postgresql_url` are of one kind.
 On PostgreSQL, `database_url` leads through PgBouncer in transaction mode, so that nothing depends on a session.
 
-Nothing is migrated for each test. An SQLite file is a copy of one that was migrated for the run; a PostgreSQL database is used
-again after every row that a test left is gone and every row of a new database is back.
+Nothing is migrated for each test. An SQLite file is a copy of the file that was migrated for the run. A PostgreSQL database is used
+again: every row that a test left is deleted, and every row of a new database is restored.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TRANSACTION, SESSION = "transaction", "session"
 
 @dataclass(frozen=True)
 class Pooler:
-    """A running PgBouncer; `url` is that of the cluster's maintenance database behind it."""
+    """A running PgBouncer. `url` leads through it to the cluster's maintenance database."""
 
     url: str
     program: Program
@@ -126,7 +126,7 @@ class Reusable:
     renewal: str
 
     def renew(self) -> bool:
-        """Restore the rows of a new database. Returns False if its tables are not those of a new one."""
+        """Restore the rows of a new database. Returns False if the tables have changed."""
         with psycopg.connect(self.url, autocommit=True) as db:
             db.execute(OTHERS_GO)
             if db.execute(SHAPE).fetchone() != self.shape:

@@ -136,5 +136,4 @@ def serve(environment: UpstreamSync, document: Any) -> None:
 
 
 def header(answer: Response, name: str) -> str | None:
-    """Return a header of an answer."""
     return next((value.decode() for key, value in answer.headers() if key.decode() == name), None)

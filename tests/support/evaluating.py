@@ -22,7 +22,6 @@ def strategy(name: str = "default", *constraints: object, **more: Any) -> dict[s
 
 
 def constraint(operator: str, field: str = "region", **more: Any) -> dict[str, Any]:
-    """Return a constraint on a field."""
     return {"contextName": field, "operator": operator, **more}
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
+
+from support.http_servers import Reply, Request, http_server
 
 TOKEN = "user:s3cret"
 NOTHING: dict[str, Any] = {"errors": [], "warnings": [], "permissions": []}
@@ -33,11 +32,13 @@ class Answer:
     media: str = "application/json; charset=utf-8"
     location: str = ""
 
-    def content(self) -> bytes:
-        """The body as bytes."""
-        return (
+    def reply(self) -> Reply:
+        """Return it as it is sent."""
+        body = (
             self.body if isinstance(self.body, bytes) else b"" if self.body is None else json.dumps(self.body).encode()
         )
+        place = {"Location": self.location} if self.location else {}
+        return Reply(self.status, body, {"Content-Type": self.media, **place})
 
 
 @dataclass(frozen=True)
@@ -90,43 +91,12 @@ def fake_admin(tls: ssl.SSLContext | None = None) -> Iterator[FakeAdmin]:
     """Run the server until the block ends, over TLS if there is a context for it; it is an outbound proxy as well."""
     fake = FakeAdmin()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            """Answer as the test sets it. Other paths are 404."""
-            content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            path = urlsplit(self.path).path
-            fake.asked.append(Asked(self.command, self.path, headers, json.loads(content) if content else None))
-            missing = {
-                "name": "NotFoundError",
-                "message": f"The path you were looking for ({path}) is not available.",
-            }
-            answer = fake.answers.get(path, Answer(404, missing))
-            if isinstance(answer, str):
-                return
-            body = answer.content()
-            self.send_response(answer.status)
-            self.send_header("Content-Type", answer.media)
-            self.send_header("Content-Length", str(len(body)))
-            if answer.location:
-                self.send_header("Location", answer.location)
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(request: Request) -> Reply | None:
+        body = request.json() if request.body else None
+        fake.asked.append(Asked(request.method, request.target, request.headers, body))
+        message = f"The path you were looking for ({request.path}) is not available."
+        given = fake.answers.get(request.path, Answer(404, {"name": "NotFoundError", "message": message}))
+        return None if isinstance(given, str) else given.reply()
 
-        do_POST = do_GET  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            """Write nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        if tls is not None:
-            server.socket = tls.wrap_socket(server.socket, server_side=True)
-            server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that does not trust it leaves
-        fake.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield fake
-        finally:
-            server.shutdown()
-            thread.join()
+    with http_server(answer, tls=tls) as fake.url:
+        yield fake

@@ -8,10 +8,12 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from support.http_servers import Reply as Reply
+from support.http_servers import Request, http_server, json_reply
 
 FEATURES = "/api/client/features"
 REGISTER = "/api/client/register"
@@ -31,17 +33,7 @@ class Recorded:
     status: int
 
     def json(self) -> Any:
-        """Return the body read as JSON."""
         return json.loads(self.body)
-
-
-@dataclass(frozen=True)
-class Reply:
-    """The answer for a path in place of the usual one."""
-
-    status: int = 200
-    body: bytes = b""
-    headers: dict[str, str] = field(default_factory=dict)
 
 
 def granted(kind: str, *projects: str, environment: str = "production") -> dict[str, object]:
@@ -52,7 +44,7 @@ def granted(kind: str, *projects: str, environment: str = "production") -> dict[
 class FakeUpstream:
     """The client API of a flag server at `url`, which ends in `/api`: features with ETag, registration, metrics.
 
-    `tokens` are those of callers, each with what it opens. Without them the server does not know the question. `serve` gives a
+    `tokens` are the tokens of callers, each with what it opens. Without them the server does not know the question. `serve` gives a
     token of a proxy a document of its own.
     """
 
@@ -61,7 +53,6 @@ class FakeUpstream:
         self.tokens: dict[str, dict[str, object]] | None = None
         self.requests: list[Recorded] = []
         self.replies: dict[str, Reply] = {}
-        self.is_over = False
         self._changed = threading.Condition()
         self._bodies: dict[str, bytes] = {}
         self.replace(document)
@@ -100,75 +91,35 @@ class FakeUpstream:
         """Return the answer to a request, and record the request."""
         parts = urlsplit(target)
         with self._changed:
-            reply = self.replies.get(parts.path) or self._usual(method, parts.path, headers, body)
+            reply = self.replies.get(parts.path) or self._usual((method, parts.path), headers, body)
             query = parse_qs(parts.query, keep_blank_values=True)
             self.requests.append(Recorded(method, parts.path, query, headers, body, reply.status))
             self._changed.notify_all()
         return reply
 
-    def _usual(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Reply:
-        if (method, path) == ("GET", FEATURES):
+    def _usual(self, called: tuple[str, str], headers: dict[str, str], body: bytes) -> Reply:
+        if called == ("GET", FEATURES):
             body = self._bodies.get(headers.get("authorization", ""), self._bodies[""])
             etag = f'W/"{hashlib.sha256(body).hexdigest()[:16]}"'
             if headers.get("if-none-match") == etag:
                 return Reply(304, headers={"ETag": etag})
             return Reply(200, body, {"ETag": etag, "Content-Type": "application/json"})
-        if (method, path) == ("POST", VALIDATE) and self.tokens is not None:
-            known = [
-                {"token": token, **self.tokens[token]} for token in json.loads(body)["tokens"] if token in self.tokens
-            ]
-            return Reply(200, json.dumps({"tokens": known}).encode(), {"Content-Type": "application/json"})
-        return Reply(202) if (method, path) in (("POST", REGISTER), ("POST", METRICS)) else Reply(404)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    timeout = 30
-    upstream: FakeUpstream
-
-    def _serve(self) -> None:
-        if self.upstream.is_over:  # on a connection that was kept
-            self.close_connection = True
-            return
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        reply = self.upstream.answer(self.command, self.path, headers, body)
-        lines = [f"HTTP/1.1 {reply.status} Fake", *(f"{name}: {value}" for name, value in reply.headers.items())]
-        if reply.status != 304:
-            lines.append(f"Content-Length: {len(reply.body)}")
-        self.wfile.write("\r\n".join([*lines, "", ""]).encode("latin-1") + reply.body)
-
-    do_GET = do_POST = do_HEAD = do_PUT = _serve  # noqa: N815 - the names http.server looks for
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Print nothing: tests read the recorded requests."""
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 64
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing about a caller that went away in the middle."""
+        if called == ("POST", VALIDATE) and self.tokens is not None:
+            asked = json.loads(body)["tokens"]
+            return json_reply(
+                {"tokens": [{"token": each, **self.tokens[each]} for each in asked if each in self.tokens]}
+            )
+        return Reply(202) if called in (("POST", REGISTER), ("POST", METRICS)) else Reply(404)
 
 
 @contextmanager
 def fake_upstream(document: object, port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[FakeUpstream]:
     """Run a flag server that serves `document` on a loopback port, by default a free one; over TLS with these settings."""
     upstream = FakeUpstream(document)
-    handler = type("Handler", (_Handler,), {"upstream": upstream})
-    server = _Server(("127.0.0.1", port), handler)
-    if tls is not None:
-        server.socket = tls.wrap_socket(server.socket, server_side=True)
-    upstream.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}/api"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
+
+    def answer(request: Request) -> Reply:
+        return upstream.answer(request.method, request.target, request.headers, request.body)
+
+    with http_server(answer, port=port, tls=tls) as address:
+        upstream.url = f"{address}/api"
         yield upstream
-    finally:
-        upstream.is_over = True
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -6,7 +6,6 @@ import asyncio
 import functools
 import json
 import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -89,8 +88,8 @@ class AppClient:
     ) -> processes.Answer:
         """Send one request and return its answer. `body` goes as JSON unless it is bytes; `chunks` come without a length.
 
-        `token` is the secret to come with, None for none; headers given here win, one that is None is not sent; `more`
-        are further lines.
+        `token` is the secret of the request, None for none. `headers` win over it, and a header with the value None is not sent.
+        `more` are further lines.
         """
         sent: dict[str, str | None] = {} if token is None else {"authorization": token}
         content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -105,19 +104,15 @@ class AppClient:
         return asyncio.run(asyncio.wait_for(_exchange(self.app, method, path, whole, pieces, connection), SECONDS))
 
     def get(self, path: str, **given: Any) -> processes.Answer:
-        """GET a path."""
         return self.ask("GET", path, **given)
 
     def post(self, path: str, body: object = None, **given: Any) -> processes.Answer:
-        """POST a body, as JSON."""
         return self.ask("POST", path, body, **given)
 
     def put(self, path: str, body: object = None, **given: Any) -> processes.Answer:
-        """PUT a body, as JSON."""
         return self.ask("PUT", path, body, **given)
 
     def delete(self, path: str, **given: Any) -> processes.Answer:
-        """DELETE a path."""
         return self.ask("DELETE", path, **given)
 
 
@@ -200,7 +195,7 @@ def app_client(
 
 
 def what_changed(row: Any) -> Any:
-    """Return what the row of an event holds: both sides of a change, else the one that there is."""
+    """Return the content of an event's row: both sides of a change, or its only side."""
     if row.before is None or row.data is None:
         return row.data if row.before is None else row.before
     return {"before": row.before, "after": row.data}
@@ -234,12 +229,9 @@ class OurFlagServer:
         """Return a link and a token, from the commands that a first start prints."""
         pattern = r"flagsvc (server (?:sign-in-link|token create) [\w :/.-]+)"
         commands = re.findall(pattern, self.program.output())
-        env = processes.clean_environment(Path(database).parent) | {"FLAGSVC_DATABASE_URL": str(database)}
+        env = {"FLAGSVC_DATABASE_URL": str(database)}
         link, token = (
-            subprocess.run(
-                [*map(str, processes.flagsvc()), *each.split()], env=env, capture_output=True, text=True, check=True
-            ).stdout.strip()
-            for each in commands
+            processes.call(*each.split(), folder=Path(database).parent, env=env).out.strip() for each in commands
         )
         assert self.ask("GET", "/admin/user", token=token).status == 200, "the server does not know the token"
         return FirstSecrets(token, link, "admin")
@@ -260,7 +252,7 @@ class OurFlagServer:
 
 
 def prepare(database: str) -> None:
-    """Make an SQLite file up to date if it does not exist yet. A database that is there, or has a URL, stays as it is."""
+    """Make an SQLite file up to date if it does not exist yet. An existing file, or a database with a URL, stays as it is."""
     if "://" not in database and not Path(database).exists():
         Path(database).write_bytes(new_file())
 

@@ -52,7 +52,6 @@ class Figures:
     dead: set[int] = field(default_factory=set)
 
     def lines(self) -> str:
-        """Return the figures as text."""
         p99 = [statistics.quantiles(times, n=100)[98] * 1000 for times in (self.before, self.during)]
         middle = [statistics.median(times) * 1000 for times in (self.before, self.during)]
         waits = [seconds for _, seconds in self.newcomers]
@@ -85,7 +84,6 @@ class KnownCallers(threading.Thread):
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
 
     def run(self) -> None:
-        """Ask."""
         with contextlib.closing(self._connection):
             rounds = 0
             while not self.over.wait(PAUSE_S):
@@ -96,7 +94,6 @@ class KnownCallers(threading.Thread):
                     self.ask(path, token)
 
     def ask(self, path: str, token: str) -> None:
-        """Ask once."""
         began, times = time.perf_counter(), self.times
         self._connection.request("GET", path, headers={"Authorization": token})
         response = self._connection.getresponse()
@@ -120,7 +117,6 @@ class Newcomers(threading.Thread):
         self._figures = figures
 
     def run(self) -> None:
-        """Let callers come."""
         while not self.over.wait(self._pause_s):
             assert self._tokens is not None
             token = f"*:production.hidden-new-{len(self._figures.newcomers)}"

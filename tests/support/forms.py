@@ -36,7 +36,7 @@ def interpreted() -> bool:
 
 
 def compiled_modules() -> dict[str, bool]:
-    """Return each module that is meant to be compiled, and whether a compiled one is there."""
+    """Return each module of `compiled.txt`, and whether its compiled form is there."""
     return {_module(path): any(path.with_suffix(end).exists() for end in EXTENSION_SUFFIXES) for path in _paths()}
 
 

@@ -65,7 +65,6 @@ class FakeTransport(asyncio.Transport):
         self.protocol: Any = None
 
     def write(self, data: Any) -> None:
-        """Keep bytes."""
         assert self.quiet or not self.over, "written after the end"
         if self.over:
             return
@@ -101,7 +100,6 @@ class FakeTransport(asyncio.Transport):
         self.protocol.resume_writing()
 
     def get_write_buffer_size(self) -> int:
-        """Return the number of written and unsent bytes."""
         return self.unsent
 
     @property
@@ -110,33 +108,26 @@ class FakeTransport(asyncio.Transport):
         return self.ended or self.closed or self.aborted
 
     def pause_reading(self) -> None:
-        """Stop reading."""
         assert self.quiet or self.reading
         self.reading = False
 
     def resume_reading(self) -> None:
-        """Read again."""
         assert self.quiet or not self.reading
         self.reading = True
 
     def can_write_eof(self) -> bool:
-        """Return whether half a connection can be closed."""
         return True
 
     def write_eof(self) -> None:
-        """Close the half that is written to."""
         self.ended = True
 
     def is_closing(self) -> bool:
-        """Return whether it is closed."""
         return self.closed or self.aborted
 
     def close(self) -> None:
-        """Close."""
         self.closed = True
 
     def abort(self) -> None:
-        """Close at once."""
         self.aborted = True
 
 
@@ -159,12 +150,10 @@ class ConnectionWithTransport:
         return [status for status, _, _ in parse_answers(bytes(self.transport.data), list(methods) or ["GET"])]
 
     def tick(self, times: int = 1) -> None:
-        """Let seconds pass."""
         for _ in range(times):
             self.connection.shared.tick()
 
     def lose(self) -> None:
-        """Lose the connection."""
         self.connection.connection_lost(None)
 
 
@@ -192,7 +181,6 @@ def get(target: str = "/proxy", *fields: str) -> bytes:
 
 
 def head(line: str, *fields: str) -> bytes:
-    """Return a head."""
     return "\r\n".join([line, "Host: proxy", *fields, "", ""]).encode("latin-1")
 
 
@@ -228,7 +216,7 @@ def parse_answers(data: bytes, methods: list[str]) -> list[tuple[int, Fields, by
 class Serving:
     """A service over the real engine, with its log. A closed `gate` holds back every answer.
 
-    `waiting` counts the waiting requests, `left` those that were cancelled.
+    `waiting` counts the waiting requests, `left` the cancelled requests.
     """
 
     service: Service

@@ -19,7 +19,7 @@ UNORDERED = (
 
 
 def state(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of a case: what always is, and on top of it `given`, whose entries win over those of the same name."""
+    """Return the state of a case: ALWAYS and `given`, whose entries replace entries of the same name."""
     found = dict(ALWAYS)
     for section, entries in given.items():
         names = {each.get("id", each.get("name")) for each in entries}

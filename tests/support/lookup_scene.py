@@ -39,14 +39,12 @@ class MemoryTokens:
         self.gate: asyncio.Event | None = None
 
     async def load(self) -> bytes | None:
-        """Return what was stored last."""
         await self._pass()
         if self.is_away:
             raise StoreError("away")
         return self.data
 
     async def save(self, data: bytes) -> bool:
-        """Store."""
         await self._pass()
         self.saved += 1
         if not self.is_full:

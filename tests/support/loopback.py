@@ -9,31 +9,9 @@ import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlsplit
 
+from support.http_servers import Request as Request
 from support.processes import free_port
-
-
-@dataclass(frozen=True)
-class Request:
-    """One request as it came; header names in lower case."""
-
-    method: str
-    target: str
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def path(self) -> str:
-        """The path without the query."""
-        return urlsplit(self.target).path
-
-    @property
-    def query(self) -> list[tuple[str, str]]:
-        """The query parameters in order."""
-        return parse_qsl(urlsplit(self.target).query, keep_blank_values=True)
-
 
 Writer = asyncio.StreamWriter
 Behave = Callable[[Request, asyncio.StreamReader, Writer], Awaitable[None]]
@@ -64,7 +42,6 @@ class Loopback:
 
     @property
     def url(self) -> str:
-        """The address, without a path."""
         return f"{self._scheme}://127.0.0.1:{self.port}"
 
     def script(self, *answers: Answer) -> None:
@@ -93,7 +70,7 @@ class Loopback:
                     await answer(request, reader, writer)
 
     async def listen(self) -> None:
-        """Take connections, at the port that it has had before; no connection of others is given that port meanwhile."""
+        """Take connections, always at the same port. No other program is given that port meanwhile."""
         self.port = self.port or free_port()
         self._running = await asyncio.start_server(self.serve, "127.0.0.1", self.port, ssl=self._tls)
 
@@ -155,7 +132,7 @@ def then_reset(content: bytes = b"") -> Behave:
 
 
 def drip(content: bytes, pause: float) -> Behave:
-    """Write one byte after the other with a pause between them."""
+    """Write a byte at a time, and pause after each byte."""
 
     async def behave(_: Request, __: asyncio.StreamReader, writer: Writer) -> None:
         for at in range(len(content)):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from support import flagservers, processes
-from support.real_user import personal_token
+from support.processes import Called
 
 ENVIRONMENTS = ("development", "production")
 SEGMENT = {
@@ -68,29 +65,17 @@ class Server:
 
 
 def ours(server: flagservers.OurFlagServer) -> Server:
-    """Return a server of ours."""
     return Server(server.root, flagservers.USER_SECRET)
 
 
 def real(server: processes.FlagServer) -> Server:
-    """Return a real server."""
-    return Server(server.url.removesuffix("/api"), personal_token(server))
+    return Server(server.url.removesuffix("/api"), processes.personal_token(server))
 
 
-def move(source: Server, target: Server, *arguments: str, folder: Path) -> tuple[int, str, str]:
-    """Run `flagsvc move --yes` and return its exit code and output."""
+def move(source: Server, target: Server, *arguments: str, folder: Path) -> Called:
+    """Run `flagsvc move --yes`."""
     tokens = {"FLAGSVC_FROM_TOKEN": source.user, "FLAGSVC_TO_TOKEN": target.user}
-    done = subprocess.run(
-        [sys.executable, "-m", "flagsvc", "move", source.root, target.root, "--yes", *arguments],
-        env=processes.clean_environment(folder) | tokens | interpreted(),
-        cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
-    return done.returncode, done.stdout, done.stderr
-
-
-def interpreted() -> dict[str, str]:
-    """Return the variable for an interpreted run, if it is set."""
-    return {name: value for name, value in os.environ.items() if name == "FLAGSVC_INTERPRETED"}
+    return processes.call("move", source.root, target.root, "--yes", *arguments, folder=folder, env=tokens, seconds=600)
 
 
 def filled(server: Server, count: int, seed: int = 1) -> list[str]:

@@ -6,7 +6,7 @@ import contextlib
 import http.client
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 from support.fake_upstream import FakeUpstream
 from support.processes import Proxy, ask, free_port
-from support.waiting import wait_until
+from support.waiting import setting, threads, wait_until
 from support.worker_pools import HEADERS, worker_pool, workers
 
 CODE = """
@@ -36,7 +36,7 @@ strategies = [Trap()]
 """
 """A custom strategy that hangs in given processes, ends a process that evaluates it, or prevents a start. Files request that."""
 CALLERS = 16
-"""So many that each worker has some of their connections."""
+"""Enough callers for each worker to have some of their connections."""
 PAUSE_S = 0.06
 SLOW_S = 0.3
 """A caller that waits longer for an answer has noticed the outage."""
@@ -154,7 +154,6 @@ class Outage:
         return {name: float(value) for name, _, value in parts}
 
     def workers(self) -> list[int]:
-        """Return the ids of the workers."""
         return workers(self.proxy)
 
 
@@ -169,23 +168,7 @@ def outage(
     given = {"FLAGSVC_ADMIN_ADDRESS": f"127.0.0.1:{admin}", "FLAGSVC_CUSTOM_STRATEGIES_FILE": str(folder / "code.py")}
     with worker_pool(upstream, number, **given, **env) as proxy:
         made = Outage(proxy, folder, admin, [Opener(proxy.port) for _ in range(callers)])
-        with threads(made.probe, *(opener.run for opener in made.openers)):
-            try:
-                wait_until(lambda: made.said and made.said[-1][1] == "ready")
-                yield made
-            finally:
-                for over in (made.over, *(opener.over for opener in made.openers)):
-                    over.set()
-
-
-@contextmanager
-def threads(*works: Callable[[], None]) -> Iterator[None]:
-    """Have these done in threads, which the block has to end."""
-    started = [threading.Thread(target=work) for work in works]
-    for each in started:
-        each.start()
-    try:
-        yield
-    finally:
-        for each in started:
-            each.join()
+        stop = setting(made.over, *(opener.over for opener in made.openers))
+        with threads(made.probe, *(opener.run for opener in made.openers), stop=stop):
+            wait_until(lambda: made.said and made.said[-1][1] == "ready")
+            yield made

@@ -110,7 +110,6 @@ class FormReader(HTMLParser):
 
 
 def read_forms(answer: Answer) -> list[PageForm]:
-    """Return the forms of a page."""
     reader = FormReader()
     reader.feed(answer.body.decode())
     return reader.forms
@@ -123,17 +122,14 @@ class PageClient:
     client: AppClient
 
     def get(self, path: str, *, token: str = USER_SECRET) -> Answer:
-        """GET a page."""
         return self.client.get(path, token=token)
 
     def data(self, path: str, *, token: str = USER_SECRET) -> Any:
-        """Return the data of a page."""
         answer = self.client.get(f"{path}.json", token=token)
         assert answer.status == 200, answer.body
         return answer.json()
 
     def post(self, path: str, fields: Sequence[tuple[str, str]] = (), *, token: str = USER_SECRET) -> Answer:
-        """POST a form."""
         sent = urlencode([(name, as_area(text).replace("\n", "\r\n")) for name, text in fields])
         return self.client.ask("POST", path, sent.encode(), token=token, headers={"content-type": FORM})
 

@@ -39,7 +39,6 @@ class Visitor:
         return answer
 
     def see(self, path: str, **headers: str) -> processes.Answer:
-        """Get a page."""
         return self.client.get(f"{PAGES}{path}", token=None, headers={"cookie": self.cookie, **headers})
 
     def data(self, path: str) -> Any:

@@ -61,7 +61,7 @@ def node() -> str:
 
 
 def node_of(folder: str) -> str:
-    """Return the path of the node that the packages of a row need: the one among them, or else the one that is installed."""
+    """Return the path of the node that the packages of a row need: a package of the row, or the installed node."""
     return str(package(NODE_22, folder) / "bin" / "node") if NODE_22 in PACKAGES[folder] else node()
 
 

@@ -34,11 +34,9 @@ class Person:
             page.call("Emulation.setScriptExecutionDisabled", value=True)
 
     def go(self, address: str) -> None:
-        """Type an address."""
         self.page.go(address)
 
     def press(self, selector: str) -> None:
-        """Press a link or a button."""
         self._reach(selector)
         if self._keys:
             self._key("Enter")

@@ -48,7 +48,6 @@ class Authority:
         return self._ca.cert_pem.bytes().decode()
 
     def issue(self, name: str = HOST) -> Issued:
-        """Return a new pair for a host."""
         leaf = self._ca.issue_cert(name)
         chain = "".join(blob.bytes().decode() for blob in leaf.cert_chain_pems)
         return Issued(chain, leaf.private_key_pem.bytes().decode())

@@ -10,9 +10,7 @@ class PlainStore:
         self.data: dict[str, bytes] = {}
 
     def get(self, key: str) -> bytes | None:
-        """Return what was stored last."""
         return self.data.get(key)
 
     def set(self, key: str, data: bytes) -> None:
-        """Store."""
         self.data[key] = data

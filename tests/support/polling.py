@@ -43,7 +43,6 @@ class WatchedPreparer(Preparer):
         self.watch = watch
 
     async def __call__(self, body: bytes, previous: Snapshot | None) -> PreparedDocument:
-        """Prepare a document."""
         self.watch(body, previous)
         return await super().__call__(body, previous)
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from flagsvc.core.version import VERSION
@@ -74,7 +74,6 @@ class Program:
     output_file: Path
 
     def output(self) -> str:
-        """Return the output so far."""
         return self.output_file.read_text(errors="replace")
 
     def said(self, event: str) -> list[dict[str, Any]]:
@@ -86,7 +85,7 @@ class Program:
         """Return when `condition` holds; fail with the program's output if it ends before or `seconds` pass."""
 
         def holds() -> bool:
-            ended = self.process.poll()  # looked at first: what it did last may be what is waited for
+            ended = self.process.poll()  # looked at first: the last thing that the program did may meet the condition
             if condition():
                 return True
             assert ended is None, f"{self.name} ended with {ended} before it was {what}:\n{self.output()}"
@@ -182,7 +181,6 @@ class Answer:
         return self.body.decode()
 
     def json(self) -> Any:
-        """Return the body read as JSON."""
         return json.loads(self.body)
 
 
@@ -271,6 +269,30 @@ def flagsvc() -> list[object]:
     """Return the command of this package: the installed one, or what it would call."""
     script = Path(sys.executable).with_name("flagsvc")
     return [script] if script.exists() else [sys.executable, "-c", "import sys, flagsvc.cli as c; sys.exit(c.main())"]
+
+
+class Called(NamedTuple):
+    """The exit code and the output of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+def call(*words: object, folder: Path, env: Mapping[str, str] | None = None, seconds: float = 60.0) -> Called:
+    """Call `flagsvc` with these words in a folder and without a terminal; `env` has the only options in its environment."""
+    done = subprocess.run(
+        [str(word) for word in (*flagsvc(), *words)],
+        env={**clean_environment(folder), **(env or {})},
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Called(done.returncode, done.stdout, done.stderr)
 
 
 @contextmanager
@@ -369,13 +391,26 @@ class FlagServer:
         return answer.json() if answer.body else None
 
 
+FIRST_USER = {"username": "admin", "password": "unleash4all"}
+"""Who a new npm unleash-server has."""
+
+
+def personal_token(server: FlagServer) -> str:
+    """Return the secret of a new personal token of the server's first user, an administrator. Importing needs such a token."""
+    root = server.url.removesuffix("/api")
+    cookie = ask(f"{root}/auth/simple/login", method="POST", body=FIRST_USER).headers["set-cookie"]
+    body = {"description": "tests", "expiresAt": "2099-01-01T00:00:00Z"}
+    headers = {"Cookie": cookie.partition(";")[0]}
+    return str(ask(f"{server.url}/admin/user/tokens", method="POST", headers=headers, body=body).json()["secret"])
+
+
 MIGRATE = "import(process.argv[1]).then(({ migrateDb }) => migrateDb({ db: JSON.parse(process.argv[2]) }))"
 
 
 def make_tables(database_url: str, peer: str) -> None:
     """Make the tables of npm unleash-server in an empty database, in a fifth of the time of its migrations.
 
-    They run once; what they made is kept beside the package. A database that has tables stays as it is.
+    They run once; what they made is kept beside the package. A database with tables stays as it is.
     """
     psql = [postgres_program("psql"), "-XqAt", "-v", "ON_ERROR_STOP=1", database_url]
     if _output(*psql, "-c", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") != "0\n":

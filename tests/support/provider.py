@@ -5,17 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 from joserfc import jws
 from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
+
+from support.http_servers import Reply, Request, http_server, json_reply
 
 CLIENT, SECRET = "flags & co", "s3cret:of/the client"
 ADA: dict[str, Any] = {
@@ -40,8 +40,8 @@ class TestProvider:
 
     __test__ = False
 
-    def __init__(self, address: str) -> None:
-        self.issuer = address
+    def __init__(self) -> None:
+        self.issuer = ""
         self.claims = dict(ADA)
         self.forge: Forge | None = None
         self.broken = ""
@@ -70,6 +70,15 @@ class TestProvider:
         self._codes[code] = query
         return urlencode({"code": code, "state": query["state"], "iss": self.issuer})
 
+    def answer(self, request: Request) -> Reply:
+        """Answer a browser, or a server."""
+        if request.path == "/authorize":
+            place = f"{dict(request.query)['redirect_uri']}?{self.sign_in(request.target)}"
+            return Reply(302, headers={"location": place})
+        form = {name: values[0] for name, values in parse_qs(request.body.decode()).items()}
+        status, value = self.respond(request.target, form, request.headers.get("authorization", ""))
+        return json_reply(value, status)
+
     def respond(self, path: str, form: dict[str, str], authorization: str) -> tuple[int, Any]:
         """Return status and JSON of an answer."""
         self.asked[path] = self.asked.get(path, 0) + 1
@@ -82,7 +91,6 @@ class TestProvider:
         return self.redeem(form, authorization) if path == "/token" else (404, {})
 
     def describe(self) -> dict[str, Any]:
-        """Return the discovery document."""
         places = {"authorization_endpoint": "/authorize", "token_endpoint": "/token", "jwks_uri": "/keys"}
         return {"issuer": self.issuer, **{name: self.issuer + path for name, path in places.items()}, **self.more}
 
@@ -109,7 +117,6 @@ class TestProvider:
         return 200, {"access_token": "unused", "token_type": "Bearer", "id_token": (self.forge or self.sign)(claims)}
 
     def sign(self, claims: dict[str, Any]) -> str:
-        """Return an ID token."""
         header = {"alg": self.algorithm, "kid": self.key.kid}
         with warnings.catch_warnings(action="ignore"):  # of EdDSA, which has a new name that providers do not use yet
             return jws.serialize_compact(header, json.dumps(claims), self.key, algorithms=[self.algorithm])
@@ -119,38 +126,6 @@ class TestProvider:
 def running_provider() -> Iterator[TestProvider]:
     """Run a provider on a free port of loopback until the block ends."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if not self.path.startswith("/authorize?"):
-                return self._answer({})
-            back = parse_qs(urlsplit(self.path).query)["redirect_uri"][0]
-            self.send_response(302)
-            self.send_header("location", f"{back}?{provider.sign_in(self.path)}")
-            self.send_header("content-length", "0")
-            return self.end_headers()
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"])).decode()
-            self._answer({name: values[0] for name, values in parse_qs(body).items()})
-
-        def _answer(self, form: dict[str, str]) -> None:
-            status, value = provider.respond(self.path, form, self.headers.get("authorization", ""))
-            body = json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        provider = TestProvider(f"http://127.0.0.1:{server.server_address[1]}")
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield provider
-        finally:
-            server.shutdown()
-            thread.join()
+    provider = TestProvider()
+    with http_server(provider.answer) as provider.issuer:
+        yield provider

@@ -63,7 +63,7 @@ class Scene:
 
 
 def keep(visitor: Visitor, answer: processes.Answer) -> None:
-    """Keep the first cookie of an answer: after coming back it is that of the session."""
+    """Keep the first cookie of an answer. After the way back it is the cookie of the session."""
     found = COOKIE.match(answer.headers.get("set-cookie", ""))
     assert found is not None
     visitor.cookie = f"{found[1]}={found[2]}"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import ssl
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from flagsvc.core.clock import SystemClock
@@ -16,6 +14,7 @@ from flagsvc.http.client.answers import Limits
 from flagsvc.server.webhooks.reach import Reach
 from flagsvc.server.webhooks.sender import Sender
 from support.flagservers import USER_SECRET, AppClient
+from support.http_servers import Reply, Request, http_server
 from support.waiting import wait_until
 
 ADDONS = "/api/admin/addons"
@@ -30,25 +29,10 @@ class MovingClock(SystemClock):
         self.ahead = 0.0
 
     def now(self) -> float:
-        """Return seconds since the epoch."""
         return super().now() + self.ahead
 
     def monotonic(self) -> float:
-        """Return seconds that never run backwards."""
         return super().monotonic() + self.ahead
-
-
-@dataclass(frozen=True)
-class Received:
-    """A request that came."""
-
-    path: str
-    headers: dict[str, str]
-    body: bytes
-
-    def json(self) -> Any:
-        """Return the body read as JSON."""
-        return json.loads(self.body)
 
 
 @dataclass
@@ -61,59 +45,35 @@ class Receiver:
     url: str = ""
     status: int = 200
     more: dict[str, str] = field(default_factory=dict)
-    received: list[Received] = field(default_factory=list)
+    received: list[Request] = field(default_factory=list)
     open: threading.Event = field(default_factory=threading.Event)
 
-    def wait_for(self, count: int) -> list[Received]:
+    def wait_for(self, count: int) -> list[Request]:
         """Return what came, once it is at least so much."""
         wait_until(lambda: len(self.received) >= count, complaint=lambda: f"{len(self.received)} of {count} came")
         return self.received
+
+    def answer(self, request: Request) -> Reply:
+        """Keep a request, and answer it once that is allowed."""
+        self.received.append(request)
+        self.open.wait(30)
+        return Reply(self.status, headers=self.more)
 
     def types(self) -> list[str]:
         """Return the types of the events that came."""
         return [each.json()["type"] for each in self.received]
 
 
-def _handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            receiver.received.append(
-                Received(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
-            )
-            receiver.open.wait(30)
-            self.send_response(receiver.status)
-            for name, value in receiver.more.items():
-                self.send_header(name, value)
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Print nothing."""
-
-    return Handler
-
-
 @contextmanager
 def receiving(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
-    """Run a receiver until the block ends."""
     receiver = Receiver()
     receiver.open.set()
-    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(receiver)) as server:
-        server.daemon_threads = True
-        if tls is not None:
-            server.socket = tls.wrap_socket(server.socket, server_side=True)
-        receiver.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}/hook"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
+    with http_server(receiver.answer, tls=tls) as address:
+        receiver.url = f"{address}/hook"
         try:
             yield receiver
         finally:
             receiver.open.set()
-            server.shutdown()
-            thread.join()
 
 
 def add_webhook(
@@ -124,7 +84,7 @@ def add_webhook(
     token: str = USER_SECRET,
     **parameters: str,
 ) -> int:
-    """Create a webhook, and return its id. `more` are further members, `token` is who makes it."""
+    """Create a webhook, and return its id. `more` are further members, `token` is the token of its creator."""
     body = {"provider": "webhook", "enabled": True, "events": events or ("feature-created",)}
     made = client.post(ADDONS, body | {"parameters": {"url": url, **parameters}} | dict(more or {}), token=token)
     assert made.status == 201, made.text
@@ -132,7 +92,6 @@ def add_webhook(
 
 
 def add_flags(client: AppClient, *names: str, project: str = "default") -> None:
-    """Create flags."""
     for name in names:
         assert client.post(f"/api/admin/projects/{project}/features", {"name": name}).status == 201
 

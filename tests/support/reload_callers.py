@@ -15,6 +15,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from support.processes import Proxy
+from support.waiting import setting, threads
 from support.worker_pools import toggle, workers
 
 Answer = tuple[str, ...] | int
@@ -213,7 +214,7 @@ def converse(
 
 @dataclass
 class Caller:
-    """Asks with lasting keys until told to stop: on one connection, or on a new one each time.
+    """Asks with lasting keys until told to stop: on a connection that stays, or on a new connection for each request.
 
     `wrong` has what was not an answer that the key may get at that moment.
     """
@@ -263,16 +264,8 @@ class Caller:
 def calling(port: int, model: Model, random: Random, kept: int, fresh: int) -> Iterator[list[Caller]]:
     """Have callers ask until the block ends: some keep their connections, and some do not."""
     callers = [Caller(port, model, Random(random.random()), number < kept) for number in range(kept + fresh)]
-    threads = [threading.Thread(target=caller.run) for caller in callers]
-    for thread in threads:
-        thread.start()
-    try:
+    with threads(*(caller.run for caller in callers), stop=setting(*(caller.over for caller in callers))):
         yield callers
-    finally:
-        for caller in callers:
-            caller.over.set()
-        for thread in threads:
-            thread.join()
 
 
 class Size(NamedTuple):

@@ -52,7 +52,7 @@ UPSTREAMS = 3
 AWAY = UPSTREAMS
 """The number of the upstream that is away now and then."""
 CALLERS = 4, 2
-"""Callers that keep their connections, and callers with a new one for each request."""
+"""Callers that keep their connections, and callers that connect for each request."""
 EACH_WORKER = 10
 """New connections for each worker: each gets one, most likely."""
 REVOKED = 20
@@ -70,15 +70,6 @@ OPTIONS: Mapping[str, tuple[object, ...]] = {
     "answerCacheBytes": (0, 100_000, 200_000),
 }
 """Options of an environment that do not change its flags, each with values that it does not have at the start."""
-CHANGES: Mapping[str, Callable[[Table], Table]] = {
-    "flagsvcUrl": lambda table: replace(table, side=replace(table.side, upstream=1)),
-    "flagsvcApiToken": lambda table: replace(table, side=replace(table.side, scope="another")),
-    "projectName": lambda table: replace(table, side=replace(table.side, project="p2")),
-    "namePrefix": lambda table: replace(table, side=replace(table.side, prefix="t")),
-    "cors.origin": lambda table: replace(table, options=(("cors.origin", "https://second.example"),)),
-    "refreshInterval": lambda table: replace(table, options=(("refreshInterval", 900),)),
-}
-"""Option → a change of it."""
 ENV = {
     "UNLEASH_API_TOKEN": "",
     "UNLEASH_PROXY_CLIENT_KEYS": "",
@@ -98,7 +89,7 @@ strategies = []
 
 
 class Upstreams:
-    """Upstream servers at lasting ports. Each can be away, and has a document for each token that it was told."""
+    """Upstream servers at lasting ports. Each can be away, and has a document for each known token."""
 
     def __init__(self) -> None:
         self.ports = [free_port() for _ in range(UPSTREAMS + 1)]
@@ -106,7 +97,6 @@ class Upstreams:
         self._running: dict[int, tuple[FakeUpstream, ExitStack]] = {}
 
     def url(self, upstream: int) -> str:
-        """Return the URL of an upstream."""
         return f"http://127.0.0.1:{self.ports[upstream]}/api"
 
     def know(self, table: Table) -> None:
@@ -154,8 +144,8 @@ class Upstreams:
 class ReloadWalk:
     """One walk with so many workers. `done` counts the reloads of each kind, `seen` what keys were answered after them.
 
-    A single environment has no name; only keys and tokens change if everything else waits for the restart there. `scan_s` are the
-    seconds after which a process scans all objects for garbage; without them it does so as usual, after ten minutes.
+    A single environment has no name. `scan_s` are the seconds after which a process scans all objects for garbage; without them it
+    does so as usual, after ten minutes.
     """
 
     def __init__(
@@ -246,7 +236,7 @@ class ReloadWalk:
         assert "Traceback" not in output and not [secret for secret in SECRETS if secret in output]
 
     def wrong(self) -> list[str]:
-        """Return what callers were answered that they must not be."""
+        """Return the wrong answers that callers got."""
         return [each for caller in self.callers for each in caller.wrong]
 
     # ---- reloads
@@ -259,7 +249,6 @@ class ReloadWalk:
         return write_toml(self.file.with_suffix(".new"), texts, head).read_text()
 
     def _write(self, text: str) -> None:
-        """Replace the file."""
         new = self.file.with_suffix(".new")
         new.write_text(text)
         new.rename(self.file)
@@ -291,7 +280,7 @@ class ReloadWalk:
         self.check(before)
 
     def check(self, before: Tables) -> None:
-        """Check that each key gets what it may get, in every process: those of what has changed, and those that were taken away."""
+        """Check that each changed key and each revoked key gets what it may get, in every process."""
         present = {key for table in self.model.tables.values() for key in table.keys}
         gone = [key for table in before.values() for key in table.keys if key not in present]
         self.revoked = [key for key in (*self.revoked, *gone) if key not in present]
@@ -341,7 +330,6 @@ class ReloadWalk:
         return found
 
     def steps(self, number: int) -> None:
-        """Take so many steps."""
         for _ in range(number):
             self.step()
             self.upstreams.forget()
@@ -355,11 +343,11 @@ class ReloadWalk:
         self.use({name: replace(table, secret=secret) for name, table in self.first.items()})
         self.settle()
 
-    def step(self) -> None:
-        """Take one step: a reload with one change, or two, or with a file that is refused."""
+    def step(self, wanted: str = "") -> None:
+        """Take one step, of any kind or of the wanted kind: a reload with one change, or two, or with a file that is refused."""
         tables = dict(self.model.tables)
         while tables == self.model.tables:
-            kind = self._draw_kind()
+            kind = wanted or self._draw_kind()
             self.kinds[kind](tables)
             if kind not in self.refusals and self.random.random() < 0.3:
                 self.kinds[self.random.choice([each for each in self.kinds if each not in self.refusals])](tables)
@@ -407,11 +395,9 @@ class ReloadWalk:
         )
 
     def draw(self, tables: dict[str, Table]) -> str:
-        """Return the name of any environment."""
         return self.random.choice(list(tables))
 
     def add_key(self, tables: dict[str, Table]) -> None:
-        """Add a key."""
         name = self.draw(tables)
         kind = self.random.choice(("client-key", "client-key", SERVER_TOKEN))
         tables[name] = replace(tables[name], keys=(*tables[name].keys, f"{kind}-more-{self._make()}"))
@@ -466,7 +452,6 @@ class ReloadWalk:
         self._to(tables, name, side)
 
     def add(self, tables: dict[str, Table]) -> None:
-        """Add an environment."""
         free = [name for name in (f"e{number}" for number in range(LASTING, MOST)) if name not in tables]
         if free:
             name = self.random.choice(free)
@@ -510,7 +495,7 @@ class ReloadWalk:
         tables[name] = replace(tables[name], secret=self._make())
 
     def _to(self, tables: dict[str, Table], name: str, side: Side) -> None:
-        """Give an environment other flags, and another key in the place of one that goes with the former flags."""
+        """Give an environment other flags, and exchange one of its keys."""
         gone = [key for key in tables[name].keys[1:] if key not in self.model.published][:1]
         keys = [key for key in tables[name].keys if key not in gone]
         tables[name] = replace(tables[name], side=side, keys=(*keys, f"client-key-with-{self._make()}"))
@@ -554,20 +539,6 @@ class ReloadWalk:
         for key in {key for table in self.model.tables.values() for key in table.keys} | tried:
             self._compare(key)
         assert not self.wrong(), self.wrong()[:5]
-
-    # ---- options of a single environment
-
-    def change_only(self, option: str) -> None:
-        """Change an option of the only environment, and its keys: it behaves as one of several."""
-        first, wanted = self._exchange(option)
-        self.use({"": wanted})
-        self.settle()
-        self.check({"": first})
-
-    def _exchange(self, option: str) -> tuple[Table, Table]:
-        """Return the only environment, and as it is after the change, with another key in the place of the last one."""
-        first = self.first[""]
-        return first, replace(CHANGES[option](first), keys=(*first.keys[:-1], "client-key-new"))
 
 
 def is_lasting(key: str) -> bool:

@@ -42,7 +42,6 @@ def toggle(name: str, *constraints: tuple[str, str], **fields: Any) -> dict[str,
 
 
 def document(*features: dict[str, Any]) -> dict[str, Any]:
-    """Return a client-features document."""
     return {"version": 2, "features": list(features)}
 
 
@@ -169,17 +168,26 @@ class Scene:
     @asynccontextmanager
     async def proxy(self, options: ProxyOptions, *, ready: bool = True) -> AsyncIterator[Proxy]:
         """Run the application until the block ends; unless told otherwise the block begins when it is ready."""
-        with redirect_stderr(self.stderr), pytest.MonkeyPatch.context() as patch:
-            patch.setattr("flagsvc.proxy.generations.setup.SystemClock", lambda: self.clock)
-            for bound in REAL_BOUNDS:
-                patch.setattr(bound, SECONDS)
-            app = create_app(options)
+        async with running_app(options, self.clock, self.stderr, ready=ready) as app:
             transport = httpx.ASGITransport(app, client=("127.0.0.1", 50000))
-            async with app, httpx.AsyncClient(transport=transport, base_url="http://proxy.test") as client:
-                if ready:
-                    await app.ready(SECONDS)
-                    await turns()
+            async with httpx.AsyncClient(transport=transport, base_url="http://proxy.test") as client:
                 yield Proxy(app, client)
+
+
+@asynccontextmanager
+async def running_app(
+    options: ProxyOptions, clock: FakeClock, stderr: io.StringIO, *, ready: bool
+) -> AsyncIterator[ProxyApp]:
+    """Run an application on a clock until the block ends, with its log in `stderr`; with `ready` wait until it is ready."""
+    with redirect_stderr(stderr), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("flagsvc.proxy.generations.setup.SystemClock", lambda: clock)
+        for bound in REAL_BOUNDS:
+            patch.setattr(bound, SECONDS)
+        async with create_app(options) as app:
+            if ready:
+                await app.ready(SECONDS)
+                await turns()
+            yield app
 
 
 @asynccontextmanager

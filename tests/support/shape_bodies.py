@@ -1,4 +1,4 @@
-"""Request bodies for batch operations: one that has every property, and random mutations of parts of it."""
+"""Request bodies for batch operations: a body with every property, and random mutations of it."""
 
 from __future__ import annotations
 
@@ -232,7 +232,6 @@ Mutation: TypeAlias = Callable[[random.Random, Json], None]
 
 
 def scalar(draw: random.Random) -> Json:
-    """Return a random scalar."""
     return draw.choice((draw.choice(TEXTS), draw.choice(NUMBERS), draw.choice((None, True, False))))
 
 

@@ -12,39 +12,7 @@ import uvicorn
 
 from support.balancers import haproxy_as, nginx_as
 
-NGINX = """\
-daemon off;
-master_process off;
-pid {{folder}}/nginx.pid;
-error_log stderr warn;
-events {{{{ worker_connections 128; }}}}
-http {{{{
-  access_log off;
-  client_body_temp_path {{folder}}/client;
-  proxy_temp_path {{folder}}/proxy;
-  fastcgi_temp_path {{folder}}/fastcgi;
-  uwsgi_temp_path {{folder}}/uwsgi;
-  scgi_temp_path {{folder}}/scgi;
-  map $http_upgrade $connection_upgrade {{{{ default upgrade; '' ''; }}}}
-  upstream servers {{{{
-{{servers}}
-    keepalive 1;
-  }}}}
-  server {{{{
-    listen 127.0.0.1:{{port}};
-    location / {{{{
-      proxy_pass http://servers;
-      proxy_http_version 1.1;
-      proxy_set_header Host $host;
-      {lines}
-    }}}}
-  }}}}
-}}}}
-"""
-PLAIN = NGINX.format(lines='proxy_set_header Connection "";')
-WEBSOCKETS = NGINX.format(
-    lines="proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_upgrade;"
-)
+WEBSOCKETS = "proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_upgrade;"
 """The lines of nginx's own page on WebSockets, as they stand before many a service."""
 HAPROXY = """
 global
@@ -63,10 +31,16 @@ backend servers
 {servers}
 """
 
+
+def before(port: int, health: str, lines: str) -> AbstractContextManager[int]:
+    """Run nginx before a port, with a single connection that stays."""
+    return nginx_as(f"    server 127.0.0.1:{port};", health, f"proxy_set_header Host $host; {lines}", kept=1)
+
+
 Run = Callable[[int, str], AbstractContextManager[int]]
 BALANCERS: dict[str, Run] = {
-    "nginx": lambda port, health: nginx_as(PLAIN, f"    server 127.0.0.1:{port};", health),
-    "nginx with WebSocket lines": lambda port, health: nginx_as(WEBSOCKETS, f"    server 127.0.0.1:{port};", health),
+    "nginx": lambda port, health: before(port, health, 'proxy_set_header Connection "";'),
+    "nginx with WebSocket lines": lambda port, health: before(port, health, WEBSOCKETS),
     "HAProxy": lambda port, health: haproxy_as(HAPROXY, f"    server one 127.0.0.1:{port} maxconn 1", health),
 }
 """What runs a balancer before a port until the block ends, given the path of health; it gives its own port."""

@@ -24,7 +24,6 @@ class Flags:
     placed: int = 0
 
     def add(self, table: Table, **values: Any) -> None:
-        """Add a row."""
         self.rows.setdefault(table, []).append(values)
 
     def feature(
@@ -77,7 +76,6 @@ class Flags:
             self.add(schema.strategy_segments, **key, position=position)
 
     def segment(self, name: str, *constraints: Row) -> None:
-        """Add a segment."""
         self.segment_ids[name] = len(self.segment_ids) + 1
         values = {"id": self.segment_ids[name], "name": name, "constraints": list(constraints)}
         self.add(schema.segments, **values)

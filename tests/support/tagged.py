@@ -149,7 +149,6 @@ def sticking(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 @st.composite
 def strategies(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw one activation strategy."""
     name, parameters = draw(rare(usual, unusual))
     return {
         "name": name,
@@ -199,7 +198,7 @@ simple = st.one_of(
         lambda name: fields.map(lambda field: lively(name, {"field": field}))
     ),
 )
-"""Features in which one thing decides, so that nothing else hides it."""
+"""Features in which a single thing decides, and nothing else hides its effect."""
 
 
 @st.composite
@@ -269,7 +268,6 @@ named = st.lists(st.sampled_from(["flag-0", "flag-1", "un\0known", "flag-1\0"]),
 
 @st.composite
 def asks(draw: st.DrawFn) -> GeneratedRequest:
-    """Draw a request."""
     context = draw(st.dictionaries(sent, texts, max_size=4))
     if draw(st.booleans()):
         context["userId"] = draw(st.sampled_from(["1", "2"]))

@@ -23,7 +23,6 @@ LAST_S = 10.0
 
 
 def make_token() -> str:
-    """Return an unknown token."""
     return f"*:production.{random.getrandbits(200):050x}"
 
 
@@ -36,12 +35,10 @@ class Caller(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def send(self, request: bytes) -> None:
-        """Send a request."""
         assert self._transport is not None
         self._transport.write(request)
 
@@ -62,7 +59,6 @@ class Caller(asyncio.Protocol):
             self._flood.idle.remove(self)
 
     def close(self) -> None:
-        """Close the connection."""
         if self._transport is not None:
             self._transport.abort()
 

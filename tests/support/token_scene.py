@@ -8,17 +8,16 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager, redirect_stderr
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import httpx
-import pytest
 
-from flagsvc import ProxyApp, ProxyOptions, create_app
+from flagsvc import ProxyApp, ProxyOptions
 from flagsvc.testing import FakeClock, turns
 from support.aio import until
 from support.fake_upstream import VALIDATE, FakeUpstream, Reply, fake_upstream, granted
-from support.scene import REAL_BOUNDS, SECONDS, document, toggle
+from support.scene import document, running_app, toggle
 
 UP = "*:production.hidden-up"
 LISTED = "listed-key"
@@ -66,7 +65,6 @@ class TokenScene:
             return await client.request(method, path, headers=given, **more)
 
     async def status(self, path: str, token: str | None, method: str = "GET", **more: Any) -> int:
-        """Return the status of the answer."""
         return (await self.ask(path, token, method, **more)).status_code
 
     async def flags(self, path: str, token: str, method: str = "GET", **more: Any) -> list[str]:
@@ -122,16 +120,8 @@ def knowing_upstream() -> Iterator[FakeUpstream]:
 async def token_proxy(upstream: FakeUpstream, *, ready: bool = True, **options: Any) -> AsyncIterator[TokenScene]:
     """Run a proxy of this upstream until the block ends; unless told otherwise the block begins when it is ready."""
     clock, stderr = FakeClock(), io.StringIO()
-    with redirect_stderr(stderr), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("flagsvc.proxy.generations.setup.SystemClock", lambda: clock)
-        for bound in REAL_BOUNDS:
-            patch.setattr(bound, SECONDS)
-        app = create_app(token_options(upstream, **options))
-        async with app:
-            if ready:
-                await app.ready(SECONDS)
-                await turns()
-            yield TokenScene(upstream, app, clock, stderr)
+    async with running_app(token_options(upstream, **options), clock, stderr, ready=ready) as app:
+        yield TokenScene(upstream, app, clock, stderr)
 
 
 @asynccontextmanager
@@ -158,7 +148,6 @@ def named(*names: str) -> dict[str, Any]:
 
 
 def decoded(answer: httpx.Response) -> Any:
-    """Return the body of an answer."""
     return json.loads(answer.content)
 
 

@@ -48,7 +48,7 @@ def told(error: BaseException) -> Iterator[tuple[str, str]]:
 
 
 def values(value: object, deep: int) -> Iterator[str]:
-    """Give the representation of a value, and of those that it is a container of: reporters write both."""
+    """Give the representation of a value, and of the values in it: reporters write both."""
     with suppress(Exception):  # what is half built has none
         yield repr(value)
     inside = [*value, *value.values()] if isinstance(value, Mapping) else value

@@ -75,7 +75,6 @@ def check_steps(explanation: WholeExplanation) -> None:
 
 
 def check_step(step: Step) -> None:
-    """Check one step."""
     assert step.words
     if isinstance(step, StrategyStep):
         assert step.answer is all([each.answer for each in step.steps]) is (not step.failing)

@@ -69,7 +69,6 @@ class Answer:
         return found[0] if found else None
 
     def json(self) -> Any:
-        """Return the body, decoded."""
         return json.loads(self.body)
 
     @property
@@ -79,7 +78,7 @@ class Answer:
 
 
 GONE = Answer(0, [], b"")
-"""What a caller that left before its body was there gets: nothing."""
+"""The answer to a caller that left before its body was complete: nothing."""
 
 
 @dataclass
@@ -112,7 +111,6 @@ def in_process(service: Service, asked: PendingRequest) -> Answer:
 
 
 def application(service: Service) -> AsgiApp:
-    """Return the ASGI application around a service."""
     return AsgiApp(service, nothing, nothing)
 
 
@@ -145,7 +143,6 @@ async def call(app: AsgiApp, asked: PendingRequest) -> Answer:
 
 
 def scope_of(asked: PendingRequest) -> dict[str, Any]:
-    """Return the ASGI scope of a request."""
     path, _, query = asked.target.partition("?")
     return {
         "type": "http",
@@ -260,11 +257,9 @@ class Wire:
         return self.transport(self.service, self.last)
 
     def get(self, target: str, headers: dict[str, str] | None = None, **more: Any) -> Answer:
-        """Return the answer to a GET."""
         return self.ask("GET", target, headers or {}, **more)
 
     def post(self, target: str, body: object, headers: dict[str, str] | None = None, **more: Any) -> Answer:
-        """Return the answer to a POST of JSON."""
         return self.ask("POST", target, {"content-type": "application/json", **(headers or {})}, body=body, **more)
 
     def pass_s(self, seconds: float) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from support.fake_upstream import METRICS, FakeUpstream
 from support.processes import KEY, Proxy, answers, our_proxy
+from support.waiting import setting, threads
 
 LOOK_UP = json.dumps({"toggles": ["first"]}).encode()
 HEADERS = {"Authorization": KEY, "Content-Type": "application/json"}
@@ -32,7 +33,7 @@ def document(*names: str) -> dict[str, Any]:
 
 @contextmanager
 def worker_pool(upstream: FakeUpstream, number: Any = 2, **env: str) -> Iterator[Proxy]:
-    """Run our proxy with several workers while the block runs. It starts when the proxy has printed that it is ready."""
+    """Run our proxy with several workers while the block runs. The block begins when the proxy has printed that it is ready."""
     given: dict[str, Any] = {"FLAGSVC_FETCH_INTERVAL": "100", "FLAGSVC_WORKERS": str(number), **env}
     with our_proxy(upstream.url, **given) as proxy:
         proxy.program.wait(lambda: "flagsvc ready" in proxy.program.output(), "saying that it is ready")
@@ -49,7 +50,6 @@ def state(pid: int) -> tuple[str, int]:
 
 
 def alive(pid: int) -> bool:
-    """Return whether a process runs."""
     return state(pid)[0] not in ("", "Z", "X")
 
 
@@ -152,16 +152,8 @@ def load(proxy: Proxy, number: int = 8) -> Iterator[list[Caller]]:
 def calling(port: int, number: int = 8) -> Iterator[list[Caller]]:
     """Have callers ask at a port until the block ends."""
     callers = [Caller(port) for _ in range(number)]
-    threads = [threading.Thread(target=caller.run) for caller in callers]
-    for thread in threads:
-        thread.start()
-    try:
+    with threads(*(caller.run for caller in callers), stop=setting(*(caller.over for caller in callers))):
         yield callers
-    finally:
-        for caller in callers:
-            caller.over.set()
-        for thread in threads:
-            thread.join()
 
 
 def ready(proxy: Proxy) -> bool:

@@ -1,6 +1,6 @@
 """Each option does what it says, however it is given: by variable, alias, file, flag and in code.
 
-Each row of the tables in `tests/support/option_rows_*.py` says what is seen from outside when an option has a value, and what
+Each row of the tables in `option_rows_*.py` says what is seen from outside when an option has a value, and what
 when it is not given; the two differ, so an option that is ignored fails here.
 
 A configuration in which everything is wrong: all problems are reported at once, with option and source and no secret.
@@ -16,19 +16,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import option_rows_callers as callers
+import option_rows_inside as inside
+import option_rows_limits as limits
+import option_rows_secure as secure
+import option_rows_upstream as upstream
 import pytest
 import trustme
-
-from flagsvc import ConfigurationError, ProxyOptions
-from flagsvc.settings.options import OPTIONS
-from flagsvc.settings.table import BY_NAME
-from support import option_rows_callers as callers
-from support import option_rows_inside as inside
-from support import option_rows_limits as limits
-from support import option_rows_secure as secure
-from support import option_rows_upstream as upstream
-from support.option_samples import wrong
-from support.option_ways import (
+from option_ways import (
+    CERTIFICATES,
     CODE,
     DEFAULT,
     DEFAULT_IN_CODE,
@@ -40,6 +36,11 @@ from support.option_ways import (
     given,
     named_in,
 )
+
+from flagsvc import ConfigurationError, ProxyOptions
+from flagsvc.settings.options import OPTIONS
+from flagsvc.settings.table import BY_NAME
+from support.option_samples import wrong
 from support.processes import flagsvc, free_port, running
 from support.scene import document, scene
 
@@ -83,16 +84,15 @@ def defaults() -> Iterator[Any]:
 
 async def seen(row: Row, way: str, folder: Path) -> object:
     """Return what is seen of a row's option when it is given in this way."""
-    for name, text in row.files.items():
+    for name, text in {**CERTIFICATES, **row.files}.items():
         (folder / name).write_text(text)
     async with scene(folder, tls=self_signed() if row.tls is True else row.tls or None) as around:
         if row.features:
             around.served = document(*row.features)
         try:
-            options = given(row, way, around, free_port())
+            return await row.look(around, given(row, way, around, free_port()))
         except ConfigurationError as error:
             return named_in(error)
-        return await row.look(around, options)
 
 
 def self_signed() -> ssl.SSLContext:
@@ -114,11 +114,11 @@ def test_the_default_is_seen(row: Row, way: str, tmp_path: Path) -> None:
     assert asyncio.run(asyncio.wait_for(seen(row, way, tmp_path), SECONDS)) == row.unset
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}={row.text or 'object'}")
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}={row.written or 'object'}")
 def test_every_row_can_fail(row: Row) -> None:
     """The option changes the effect, so that no row passes when its option is ignored."""
     assert row.seen != row.unset
-    assert (row.code is not None) or not BY_NAME[row.name].in_code_only
+    assert callable(row.text) or not BY_NAME[row.name].in_code_only
 
 
 def test_every_option_has_a_row() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.balancers import NGINX, nginx_as
+from support.balancers import nginx_as
 from support.flagservers import USER_SECRET, our_flag_server
 from support.processes import answers, free_port, our_proxy
 
@@ -40,7 +40,7 @@ def test_a_change_on_the_flag_server() -> None:
     """A change is told while the stream stays open."""
     with our_flag_server() as server:
         behind = f"    server {server.root.removeprefix('http://')};"
-        with nginx_as(NGINX, behind, "/health") as port, stream(port, USER_SECRET) as opened:
+        with nginx_as(behind, "/health") as port, stream(port, USER_SECRET) as opened:
             assert opened.status == 200 and opened.readline() == b"retry: 5000\n"
             server.admin("/projects/default/features", {"name": "told"})
             assert "revision" in names(opened)
@@ -53,9 +53,7 @@ def test_the_numbers_of_a_proxy_with_workers(tmp_path: Path) -> None:
     given = {"FLAGSVC_ADMIN_ADDRESS": f"127.0.0.1:{desk}", "FLAGSVC_STORAGE": "none"}
     with our_proxy(f"file://{tmp_path}/document.json", "--workers", "2", **given) as proxy:
         proxy.program.wait(lambda: answers(f"http://127.0.0.1:{desk}/ui/status"), "pages")
-        host = NGINX.replace(
-            'proxy_set_header Connection "";', 'proxy_set_header Connection ""; proxy_set_header Host $http_host;'
-        )
-        with nginx_as(host, f"    server 127.0.0.1:{desk};", "/ui/status") as port, stream(port) as opened:
+        host = 'proxy_set_header Connection ""; proxy_set_header Host $http_host;'
+        with nginx_as(f"    server 127.0.0.1:{desk};", "/ui/status", host) as port, stream(port) as opened:
             assert opened.status == 200
             assert "second" in names(opened)

@@ -50,7 +50,7 @@ def test_the_page_has_figures_spread_and_ratios() -> None:
 
 
 def test_a_form_without_equal_shape_has_no_column_for_it() -> None:
-    """Its ratios are those of ours as it comes."""
+    """Its ratios compare with ours as it comes."""
     found = sample()
     found.cells += [cell(REFERENCE, 330, status=304)]
     table = pages.of_form(found, "GET list", "identity", 304)
@@ -321,7 +321,7 @@ def test_the_limit() -> None:
 
 
 def test_a_size_without_goal_has_no_verdict() -> None:
-    """It has its ratio, in its place among the others."""
+    """Its row has a ratio, in the order of sizes."""
     results = Results(cells=[cell(OURS, 15, 50, "limit", users=0), cell(OURS, 10, 50, "limit", users=REPEATED)])
     found = goals.limits(results)
     assert [each.flags for each in found] == [10, 50, 100, 350, 1000, 5000]
@@ -367,7 +367,7 @@ def test_each_edge_has_goals_of_its_own(version: str, age: str) -> None:
 
 
 def test_the_rest() -> None:
-    """Each of the other goals compares the figures that it names."""
+    """The remaining goals compare the figures that they name."""
     found = states(sample())
     assert found["a 304, 10 flags"] == ("1.10 times", MET)
     assert found["two workers, 100 flags"] == ("1.20 times", MISSED)
@@ -408,7 +408,7 @@ def test_two_workers_stand_beside_two_processes() -> None:
 
 
 def test_why_there_is_no_figure_against_an_edge() -> None:
-    """The newer one needs a given binary. The older one was not the measured version, or there was none."""
+    """The newer one needs a given binary. The older Edge was not the measured version, or was not there."""
     results = sample()
     told = {each.what: each.figure for each in goals.ratios(results)}
     assert "20.1.0 is the newest that `cargo install` gave" in told[goals.NEW]

@@ -27,7 +27,7 @@ from support.loopback import Request
 
 
 def test_a_line_through_points() -> None:
-    """The slope and its error are those of the text-book; of too few points, or of one moment, nothing is said."""
+    """The slope and its error equal the text-book's. Too few points, or points of one moment, have no slope."""
     straight = trend([(float(x), 3.0 + 2 * x) for x in range(10)])
     assert (straight.slope, straight.error) == (pytest.approx(2), pytest.approx(0))  # type: ignore[comparison-overlap]
     scattered = trend([(0, 1), (1, 3), (2, 2), (3, 5), (4, 4)])

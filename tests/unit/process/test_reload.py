@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from flagsvc.process.reload import KeyOverlap
 from flagsvc.testing import turns
 from support.aio import asynchronous, until
-from support.reload_scene import ReloadScene, write
+from unit.process.reload_scene import ReloadScene, write
 
 URL = "http://127.0.0.1:1/api"
 

@@ -13,7 +13,7 @@ from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import turns
 from support.aio import asynchronous, until
 from support.environment_samples import write_toml
-from support.reload_scene import ReloadScene
+from unit.process.reload_scene import ReloadScene
 
 Tables = Mapping[str, Mapping[str, object]]
 URL = "file:///flags.json"

@@ -10,7 +10,7 @@ from flagsvc.core.errors import ConfigurationError
 from flagsvc.testing import turns
 from support.aio import asynchronous
 from support.evaluating import feature
-from support.generation_scene import GenerationScene, Given, ask, left_over, running
+from unit.proxy.generation_scene import GenerationScene, Given, ask, left_over, running
 
 # ---- start and end
 

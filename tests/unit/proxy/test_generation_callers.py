@@ -11,7 +11,7 @@ from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.generations.environment import AnyHolder, join_origins
 from flagsvc.testing import turns
 from support.aio import asynchronous
-from support.generation_scene import GenerationScene, Given, ask, running, validate
+from unit.proxy.generation_scene import GenerationScene, Given, ask, running, validate
 
 
 def serving(given: Given, **more: Any) -> GenerationScene:

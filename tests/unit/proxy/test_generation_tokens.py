@@ -15,7 +15,7 @@ from flagsvc.proxy.tokens import Admission, TokenScope, UnavailableError
 from flagsvc.testing import turns
 from support.aio import asynchronous
 from support.evaluating import feature
-from support.generation_scene import FakeFeed, GenerationScene
+from unit.proxy.generation_scene import FakeFeed, GenerationScene
 
 ALL = Admission(0, False, TokenScope("production", None), True)
 OF_A = Admission(0, False, TokenScope("production", frozenset("a")), False)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from flagsvc.proxy.generations.admission import UNKNOWN_SCOPE_S, Admission
 from flagsvc.proxy.tokens import TokenGrant, TokenScope, UnavailableError
 from support.aio import asynchronous
-from support.directory_scene import DirectoryScene, FakeLookup, Place, grant, known, name_of, number_of, upstream_at
+from unit.proxy.directory_scene import DirectoryScene, FakeLookup, Place, grant, known, name_of, number_of, upstream_at
 
 
 @pytest.mark.parametrize(

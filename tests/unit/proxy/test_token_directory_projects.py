@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from flagsvc.proxy.generations.admission import REMEDY
 from flagsvc.proxy.tokens import TokenScope, UnavailableError
 from support.aio import asynchronous
-from support.directory_scene import DirectoryScene, FakeLookup, Place, grant, known, name_of
+from unit.proxy.directory_scene import DirectoryScene, FakeLookup, Place, grant, known, name_of
 
 UP = "*:production.up"
 SEVERAL = "[]:production.up"

@@ -8,7 +8,7 @@ import pytest
 
 from support.cli_helpers import Called, Flagsvc
 from support.fake_admin import Answer, FakeAdmin, fake_admin
-from support.move_scene import FLAGS, NOTHING, SECRETS
+from unit.cli.moving.move_scene import FLAGS, NOTHING, SECRETS
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from flagsvc.cli.move import SKIP_HINT
 from support.cli_helpers import Flagsvc
 from support.fake_admin import BATCH, EMPTY, Answer, FakeAdmin
-from support.move_scene import writes
+from unit.cli.moving.move_scene import writes
 
 CONSTRAINTS = "/api/admin/constraints/validate"
 VERSION = {"contextName": "appVersion", "operator": "SEMVER_GT", "value": "1.2.3+b", "values": []}

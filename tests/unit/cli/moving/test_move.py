@@ -10,7 +10,7 @@ import pytest
 
 from support.cli_helpers import Flagsvc
 from support.fake_admin import BATCH, EMPTY, Answer, FakeAdmin
-from support.move_scene import FLAGS, SECRETS, writes
+from unit.cli.moving.move_scene import FLAGS, SECRETS, writes
 
 
 def shown(target: FakeAdmin) -> str:

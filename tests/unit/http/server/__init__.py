@@ -1,0 +1,1 @@
+"""Tests of the HTTP server. `shared` is tested in tests/unit/http/server/test_writer.py."""

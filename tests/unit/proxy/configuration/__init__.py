@@ -1,0 +1,1 @@
+"""Tests of the configuration. `sources` and `stores` are tested in tests/contracts, `change_log` in test_holder.py here."""

@@ -10,7 +10,7 @@ from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource, reporter
 from flagsvc.testing import turns
 from support.aio import asynchronous
-from support.usage_scene import DOWN, HangingUpstream, ReporterScene, running, tally
+from unit.proxy.usage.usage_scene import DOWN, HangingUpstream, ReporterScene, running, tally
 
 LOST = "usage metrics are lost: they could be neither sent nor stored"
 

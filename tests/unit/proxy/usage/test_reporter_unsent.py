@@ -13,7 +13,7 @@ from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource, reporter
 from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS, UnsentRecord, unpack
 from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingUpstream, turns
 from support.aio import asynchronous
-from support.usage_scene import DOWN, HangingUpstream, ReporterScene, running, tally
+from unit.proxy.usage.usage_scene import DOWN, HangingUpstream, ReporterScene, running, tally
 
 INTERVAL_S = 30.0
 

@@ -8,7 +8,7 @@ import pytest
 
 from flagsvc.proxy.workers import messages
 from support.aio import asynchronous
-from support.worker_pool_scene import SHORT, pool_scene
+from unit.proxy.workers.worker_pool_scene import SHORT, pool_scene
 
 
 @asynchronous

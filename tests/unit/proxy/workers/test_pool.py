@@ -12,7 +12,7 @@ from flagsvc.proxy.usage.unsent import UsageWindow
 from flagsvc.proxy.workers import messages
 from flagsvc.testing import turns
 from support.aio import asynchronous
-from support.worker_pool_scene import PATIENT, SHORT, PoolScene, pool_scene, served
+from unit.proxy.workers.worker_pool_scene import PATIENT, SHORT, PoolScene, pool_scene, served
 
 
 @asynchronous

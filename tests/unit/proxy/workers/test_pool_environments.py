@@ -14,7 +14,7 @@ from flagsvc.proxy.tokens import Admission, TokenScope, UnavailableError
 from flagsvc.proxy.usage.unsent import UsageWindow
 from flagsvc.proxy.workers import messages
 from support.aio import asynchronous
-from support.worker_pool_scene import SHORT, PoolScene, pool_scene, served
+from unit.proxy.workers.worker_pool_scene import SHORT, PoolScene, pool_scene, served
 
 NAMES = ("a", "b")
 

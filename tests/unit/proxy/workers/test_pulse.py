@@ -10,7 +10,7 @@ import pytest
 from flagsvc.proxy.workers import messages
 from flagsvc.testing import turns
 from support.aio import asynchronous
-from support.worker_pool_scene import FakeWorker, PoolScene, pool_scene
+from unit.proxy.workers.worker_pool_scene import FakeWorker, PoolScene, pool_scene
 
 TIMEOUT_S = 2.0
 

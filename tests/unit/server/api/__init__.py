@@ -1,0 +1,4 @@
+"""Tests of the pipeline. The handlers are tested on both kinds of databases, in tests/integration/server/test_server_*.py.
+
+Their answers are compared with the real server in tests/integration/test_server_admin.py.
+"""

@@ -8,7 +8,7 @@ import pytest
 
 from flagsvc.server.api.authorization import api_area, read_secret
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, AppClient, app_client
-from support.pipeline_scene import ROUTES, THINGS, message
+from unit.server.api.pipeline_scene import ROUTES, THINGS, message
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from support.flagservers import (
     AppClient,
     app_client,
 )
-from support.pipeline_scene import NO_TOKEN, ROUTES, THINGS, UNKNOWN_TOKEN, message
+from unit.server.api.pipeline_scene import NO_TOKEN, ROUTES, THINGS, UNKNOWN_TOKEN, message
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,6 @@ BULK = "/api/admin/projects/default/tags"
 
 
 def tag(value: Any, kind: str = "simple", **given: Any) -> dict[str, Any]:
-    """Return a tag."""
     return {"type": kind, "value": value, **given}
 
 
@@ -219,7 +218,6 @@ OWN = "a link belongs to its feature"
 
 
 def link(url: Any, **more: Any) -> dict[str, Any]:
-    """Return a link."""
     return {"url": url, **more}
 
 

@@ -36,7 +36,6 @@ class FakeFeed(Feed):
         self.error: Exception | None = None
 
     def start(self) -> None:
-        """Note it."""
         self.calls.append("start")
 
     async def stop(self) -> None:
@@ -54,7 +53,7 @@ class FakeFeed(Feed):
         self.token = token
 
     def serve(self, *toggles: str) -> None:
-        """Have a configuration with these toggles, or with one that has the name of the environment."""
+        """Have a configuration with these toggles, by default with a toggle of the environment's name."""
         self.serve_document({"version": 2, "features": [feature(each) for each in toggles or (self.name or "only",)]})
 
     def serve_document(self, document: Mapping[str, object], *, is_confirmed: bool = True) -> None:
@@ -70,7 +69,7 @@ class FakeFeed(Feed):
 
 
 class GenerationScene:
-    """Generations with everything around them. `made` has each feed that was made, `changes` counts the changes that were told.
+    """Generations with everything around them. `made` has every feed so far, `changes` counts the calls of `on_change`.
 
     Feeds of environments in `failing` cannot be made, for this reason.
     """
@@ -101,21 +100,19 @@ class GenerationScene:
         return self.made[-1]
 
     def note(self) -> None:
-        """Count a change."""
         self.changes += 1
 
     def use(self, given: Given) -> None:
-        """Use other options."""
         self.generations.use(next_setup(self.generations.setup, self.options(given)))
 
     @property
     def names(self) -> dict[str, int]:
-        """Which of the feeds that were made has each environment that answers."""
+        """The environments that answer, each with the number of its feed."""
         return {each.name: each.feed.number for each in self.generations}
 
     @property
     def waiting(self) -> dict[str, int]:
-        """The same of the environments that wait for their places."""
+        """The environments that wait for their places, each with the number of its feed."""
         return {name: each.feed.number for name, each in self.generations.current.waiting.items()}
 
     def environment(self, name: str = "") -> Environment:
@@ -135,7 +132,7 @@ class GenerationScene:
 
 
 async def running(given: Given, **more: Any) -> GenerationScene:
-    """Return generations that have started, and whose environments have a configuration each."""
+    """Return generations that have started. Each environment has a configuration."""
     scene = GenerationScene(given, **more)
     scene.generations.start()
     for each in scene.made:

@@ -20,6 +20,7 @@ from flagsvc.cli.programs import add_proxy_arguments
 from flagsvc.settings.load import load
 from flagsvc.settings.render import given_flags
 from flagsvc.settings.table import BY_NAME, OPTIONS
+from support.pki import Authority
 from support.scene import KEY, TOKEN, Scene
 
 Observe = Callable[[Scene, ProxyOptions], Awaitable[object]]
@@ -28,6 +29,18 @@ Observe = Callable[[Scene, ProxyOptions], Awaitable[object]]
 DEFAULT, DEFAULT_IN_CODE = "default", "default in code"
 FILE, SECRET_FILE, FLAG, SECRET_FLAG, CODE = "file", "file that names a file", "flag", "flag that names a file", "code"
 
+AUTHORITY = Authority()
+PASSWORD = "open-sesame"
+
+
+def certificates() -> dict[str, str]:
+    """Return the files of a certificate of AUTHORITY: `locked.pem` is the key, encrypted with PASSWORD."""
+    pair = AUTHORITY.issue()
+    files = {"both.pem": pair.both, "cert.pem": pair.cert, "key.pem": pair.key, "ca.pem": AUTHORITY.pem}
+    return files | {"locked.pem": pair.locked(PASSWORD)}
+
+
+CERTIFICATES = certificates()
 BY_FIELD = {option.field: option for option in OPTIONS}
 USUAL: Mapping[str, str] = {
     "flagsvcUrl": "{upstream}/api",
@@ -38,33 +51,48 @@ USUAL: Mapping[str, str] = {
 """What every proxy is given beside the option in question, by option name."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Row:
     """One option with one value: how it is written, what is seen then, and what is seen when the option is not given.
 
-    `text` is the value in a variable or flag, `native` in a TOML file and in code where it is no text there, `code` makes
-    what only code can give. In each of them `{upstream}`, `{other}`, `{folder}` and `{port}` stand for what a scene has.
-    `beside` is given as well in both cases, and `without` is not; `files` are in the folder. The upstream serves
-    `features`, over TLS where `tls` says so: with a self-signed certificate, or with these settings.
+    `text` is the value in a variable or flag; a function makes what only code can give. A TOML file and code take `native`: without
+    it the number or the switch that the text stands for, or the text. In each of them `{upstream}`, `{other}`, `{folder}` and
+    `{port}` stand for what a scene has. `beside` is given as well in both cases, and `without` is not; `files` are in the folder,
+    beside CERTIFICATES. The upstream serves `features`, over TLS where `tls` says so: with a self-signed certificate, or with these
+    settings.
     """
 
     name: str
+    text: str | Callable[[Scene], object]
     look: Observe
     seen: object
     unset: object
-    text: str = ""
     native: object = None
-    code: Callable[[Scene], object] | None = None
     tls: bool | ssl.SSLContext = False
     features: tuple[dict[str, Any], ...] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def written(self) -> str:
+        """The text; empty for what only code can give."""
+        return self.text if isinstance(self.text, str) else ""
+
+    @property
+    def value(self) -> object:
+        """The value in a TOML file and in code."""
+        default = BY_NAME[self.name].default
+        if self.native is not None:
+            return self.native
+        if isinstance(default, bool):
+            return not default
+        return int(self.written) if isinstance(default, int) and self.written.isdecimal() else self.written
+
     def ways(self) -> Iterator[str]:
         """Give the name of each way to give this value; a variable's is its own name. What only code can make has one way."""
         option = BY_NAME[self.name]
-        if self.code is None and not option.in_code_only:
+        if self.written and not option.in_code_only:
             yield from (variable.name for variable in option.variables)
             yield from (FILE, FLAG)
             if option.secret:
@@ -102,7 +130,7 @@ def given(row: Row, way: str, scene: Scene, port: int = 0) -> ProxyOptions:
         return in_code(row, way, scene, others, port)
     environment = {BY_NAME[name].reads[0]: text for name, text in others.items()}
     environment |= {"HOME": str(scene.folder), "XDG_STATE_HOME": str(scene.folder / "xdg")}
-    text = fill(row.text, scene, port)
+    text = fill(row.written, scene, port)
     if way == DEFAULT:
         return load(environment, None, {}).options
     if way in (FILE, SECRET_FILE):
@@ -115,10 +143,10 @@ def given(row: Row, way: str, scene: Scene, port: int = 0) -> ProxyOptions:
 
 def toml(row: Row, way: str, scene: Scene, port: int) -> str:
     """Write a configuration file with the row's option, and return its path."""
-    value = fill(row.text if row.native is None else row.native, scene, port)
+    value = fill(row.value, scene, port)
     key = row.name
     if way == SECRET_FILE:
-        key, value = f"{row.name}File", secret_file(scene, fill(row.text, scene, port))
+        key, value = f"{row.name}File", secret_file(scene, fill(row.written, scene, port))
     path = scene.folder / "flagsvc.toml"
     path.write_text(f"{key} = {json.dumps(value)}\n")
     return str(path)
@@ -144,8 +172,8 @@ def in_code(row: Row, way: str, scene: Scene, others: Mapping[str, str], port: i
     """Return options made in code; defaults that depend on the machine find the scene's folder."""
     values: dict[str, Any] = {BY_NAME[name].field: text for name, text in others.items()}
     if way == CODE:
-        value = row.text if row.native is None else row.native
-        values[BY_NAME[row.name].field] = fill(value, scene, port) if row.code is None else row.code(scene)
+        value = row.text(scene) if callable(row.text) else fill(row.value, scene, port)
+        values[BY_NAME[row.name].field] = value
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # proxySecrets
         patch.setenv("XDG_STATE_HOME", str(scene.folder / "xdg"))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from option_looks import ask, listening, statuses
+from option_ways import Observe, Row
+
 from flagsvc import ProxyOptions
 from flagsvc.process.max_connections import default_request_memory, make_connection_limits
 from flagsvc.testing import RecordingLog
 from support.frontkit import KEYED, dial, get, head, serving
-from support.option_observations import ask, listening, statuses
-from support.option_ways import Observe, Row
 from support.scene import Scene
 
 LONG = 1000
@@ -56,9 +57,8 @@ def seconds_until_the_end(begun: bytes, takes: int | None = None) -> Observe:
 
 
 async def third_connection(scene: Scene, options: ProxyOptions) -> object:
-    """Observe the answer to the third of three connections."""
-    async with listening(options) as line:
-        assert "listening" in line
+    """See the answer to the third of three connections."""
+    async with listening(options):
         found = b""
         writers = []
         for _ in range(3):
@@ -77,128 +77,91 @@ async def bytes_of_requests(scene: Scene, options: ProxyOptions) -> object:
 
 
 LISTENING = (
+    Row("maxConnections", "2", third_connection, "503", "200", beside={"port": "{port}"}),
     Row(
-        name="maxConnections",
-        text="2",
-        native=2,
-        beside={"port": "{port}"},
-        look=third_connection,
-        seen="503",
-        unset="200",
-    ),
-    Row(
-        name="requestMemory",
-        text="5 MB",
+        "requestMemory",
+        "5 MB",
+        bytes_of_requests,
+        5 * 1024 * 1024,
+        default_request_memory(1024 * 1024 + 16 * 1024, 1),
         native=5 * 1024 * 1024,
-        look=bytes_of_requests,
-        seen=5 * 1024 * 1024,
-        unset=default_request_memory(1024 * 1024 + 16 * 1024, 1),
     ),
-    Row(
-        name="headerTimeout",
-        text="3",
-        native=3,
-        look=seconds_until_the_end(HALF_A_HEAD),
-        seen=4,
-        unset=21,
-    ),
-    Row(
-        name="bodyTimeout",
-        text="3",
-        native=3,
-        look=seconds_until_the_end(HALF_A_BODY),
-        seen=4,
-        unset=61,
-    ),
-    Row(
-        name="writeTimeout",
-        text="3",
-        native=3,
-        look=seconds_until_the_end(get(), takes=10),
-        seen=5,
-        unset=62,
-    ),
+    Row("headerTimeout", "3", seconds_until_the_end(HALF_A_HEAD), 4, 21),
+    Row("bodyTimeout", "3", seconds_until_the_end(HALF_A_BODY), 4, 61),
+    Row("writeTimeout", "3", seconds_until_the_end(get(), takes=10), 5, 62),
 )
 
 REQUESTS = (
     Row(
-        name="jsonDepthLimit",
-        text="10",
-        native=10,
-        look=statuses(*(ask("/proxy", method="POST", body=nested(levels)) for levels in (10, 11, 32, 33))),
-        seen=[200, 400, 400, 400],
-        unset=[200, 200, 200, 400],
+        "jsonDepthLimit",
+        "10",
+        statuses(*(ask("/proxy", method="POST", body=nested(levels)) for levels in (10, 11, 32, 33))),
+        [200, 400, 400, 400],
+        [200, 200, 200, 400],
     ),
     Row(
-        name="contextPropertiesLimit",
-        text="2",
-        native=2,
-        look=statuses(
+        "contextPropertiesLimit",
+        "2",
+        statuses(
             ask("/proxy?a=1&properties[b]=2&userId=7"),
             ask("/proxy?a=1&properties[b]=2&c=3"),
             ask("/proxy?" + "&".join(f"p{number}=1" for number in range(251))),
         ),
-        seen=[200, 400, 400],
-        unset=[200, 200, 400],
+        [200, 400, 400],
+        [200, 200, 400],
     ),
     Row(
-        name="contextValueLimit",
-        text="10",
-        native=10,
-        look=statuses(*(ask(f"/proxy?userId={'x' * size}") for size in (10, 11, 4096, 4097))),
-        seen=[200, 400, 400, 400],
-        unset=[200, 200, 200, 400],
+        "contextValueLimit",
+        "10",
+        statuses(*(ask(f"/proxy?userId={'x' * size}") for size in (10, 11, 4096, 4097))),
+        [200, 400, 400, 400],
+        [200, 200, 200, 400],
     ),
     Row(
-        name="toggleLimit",
-        text="2",
-        native=2,
-        look=statuses(*(ask("/proxy", method="POST", body={"toggles": ["on"] * size}) for size in (2, 3, 5000, 5001))),
-        seen=[200, 400, 400, 400],
-        unset=[200, 200, 200, 400],
+        "toggleLimit",
+        "2",
+        statuses(*(ask("/proxy", method="POST", body={"toggles": ["on"] * size}) for size in (2, 3, 5000, 5001))),
+        [200, 400, 400, 400],
+        [200, 200, 200, 400],
     ),
     Row(
-        name="rateLimitKey",
-        text="2",
-        native=2,
-        look=statuses(*[ask("/proxy")] * 3, ask("/proxy", {"authorization": "unknown"})),
-        seen=[200, 200, 429, 401],
-        unset=[200, 200, 200, 401],
+        "rateLimitKey",
+        "2",
+        statuses(*[ask("/proxy")] * 3, ask("/proxy", {"authorization": "unknown"})),
+        [200, 200, 429, 401],
+        [200, 200, 200, 401],
     ),
     Row(
-        name="rateLimitAddress",
-        text="2",
-        native=2,
-        look=statuses(*[ask("/proxy")] * 3, ask("/proxy", {"authorization": "unknown"})),
-        seen=[200, 200, 429, 429],
-        unset=[200, 200, 200, 401],
+        "rateLimitAddress",
+        "2",
+        statuses(*[ask("/proxy")] * 3, ask("/proxy", {"authorization": "unknown"})),
+        [200, 200, 429, 429],
+        [200, 200, 200, 401],
     ),
     Row(
-        name="rateLimitBurst",
-        text="3",
-        native=3,
+        "rateLimitBurst",
+        "3",
+        statuses(*[ask("/proxy")] * 5),
+        [200, 200, 200, 429, 429],
+        [200, 429, 429, 429, 429],
         beside={"rateLimitKey": "1"},
-        look=statuses(*[ask("/proxy")] * 5),
-        seen=[200, 200, 200, 429, 429],
-        unset=[200, 429, 429, 429, 429],
     ),
     Row(
-        name="enricherTimeout",
-        text="50",
-        native=50,
+        "enricherTimeout",
+        "50",
+        statuses(ask("/proxy")),
+        [500],
+        [200],
         beside={"expCustomEnrichers": "{folder}/late.py"},
         files={"late.py": LATE},
-        look=statuses(ask("/proxy")),
-        seen=[500],
-        unset=[200],
     ),
     Row(
-        name="enricherFailure",
-        text="context",
+        "enricherFailure",
+        "context",
+        statuses(ask("/proxy")),
+        [200],
+        [500],
         beside={"expCustomEnrichers": "{folder}/broken.py"},
         files={"broken.py": BROKEN},
-        look=statuses(ask("/proxy")),
-        seen=[200],
-        unset=[500],
     ),
 )

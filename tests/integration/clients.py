@@ -1,4 +1,4 @@
-"""The real clients of the table: what they are, what they are asked about, and what they tell.
+"""The real clients of the table, the flags that they evaluate, and what they report.
 
 Each runs unmodified, and every client has a relay of its own to the proxy (`http_tap`), so its requests are known. A stranger is
 a second instance of it, with an unknown key. A newcomer is a third one, with a token that the upstream knows later on.
@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from http_tap import Exchange, HttpTap
+
 from support.fake_upstream import granted
-from support.http_tap import Exchange, HttpTap
 from support.processes import KEY, SERVER_SIDE_TOKEN
 
 WRONG_KEY = "*:development.nobody-knows-this"
@@ -56,8 +57,8 @@ BY_SDK = Use(
 class Row:
     """One row of the table. `id` is also the beginning of the names of the flags that only this client counts.
 
-    `path` is where it asks, below the proxy's address. `reports_as` is the application that its counts have upstream;
-    `registers_as` is the one that registers, where that is another. `sees_errors`: the application hears of failed requests.
+    `path` is where it asks, below the proxy's address. `reports_as` is the application of its counts upstream;
+    `registers_as` is the application that registers, if the two differ. `sees_errors`: the application hears of failed requests.
     `keeps_order`: flags come in the order of the document. `refusal` is the status for a wrong key.
     """
 

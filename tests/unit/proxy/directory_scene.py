@@ -36,11 +36,9 @@ class FakeLookup:
         return token in self.asked and token in self.grants
 
     async def find(self, token: str, network: bytes, deadline: float) -> TokenGrant | None:
-        """Return what a token opens."""
         return (await self.find_all([token], network, deadline)).get(token)
 
     async def find_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, TokenGrant]:
-        """Return what tokens open."""
         self.asked += tokens
         self.deadlines.append(deadline)
         if self.fault is not None:
@@ -93,7 +91,7 @@ class Place:
 
 
 class DirectoryScene:
-    """A directory of these environments. Those that are `coming` take the places of others later."""
+    """A directory of these environments. The environments in `coming` replace some of them later."""
 
     def __init__(self, *places: Place) -> None:
         self.places = {each.name: each for each in places}

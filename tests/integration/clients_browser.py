@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from clients import Client, Row, plan
+from http_tap import HttpTap
 
 from support import peers, processes
 from support.browser import Browser, browser
-from support.clients import Client, Row, plan
-from support.http_tap import HttpTap
+from support.http_servers import serving
 
 USE = """
 const use = (client, id, asking = []) => {
@@ -26,7 +26,7 @@ const use = (client, id, asking = []) => {
   return { asked: [...seen, ...others], variant: client.getVariant(`${id}.variant`, ...asking) };
 };
 """
-"""What each client does as soon as it has its flags; it is all that it counts of its own flags."""
+"""Each client does this after its first fetch. It counts nothing else of its own flags."""
 WATCH = """
 const { runs, context, elsewhere, flags } = JSON.parse(process.argv[3]);
 const teller = (client) => (event, content) => console.log(JSON.stringify({ event, client, ...content }));
@@ -104,23 +104,17 @@ while not select.select([sys.stdin], [], [], 0.05)[0]:  # the end of standard in
 
 
 @contextmanager
-def pages(taps: list[tuple[Row, HttpTap]]) -> Iterator[list[Client]]:
-    """Run clients of npm `unleash-proxy-client`."""
+def node_clients(script: str, package: str, taps: list[tuple[Row, HttpTap]]) -> Iterator[list[Client]]:
+    """Run clients of an npm package."""
     with (
-        processes.node_script("pages", USE + WATCH + PAGE, "unleash-proxy-client", plan(taps)) as program,
+        processes.node_script(package, USE + WATCH + script, package, plan(taps)) as program,
         clients_of(program, taps) as clients,
     ):
         yield clients
 
 
-@contextmanager
-def node_services(taps: list[tuple[Row, HttpTap]]) -> Iterator[list[Client]]:
-    """Run clients of npm `unleash-client`."""
-    with (
-        processes.node_script("services", USE + WATCH + SERVICE, "unleash-client", plan(taps)) as program,
-        clients_of(program, taps) as clients,
-    ):
-        yield clients
+pages = partial(node_clients, PAGE, "unleash-proxy-client")
+node_services = partial(node_clients, SERVICE, "unleash-client")
 
 
 @contextmanager
@@ -203,32 +197,6 @@ def html(text: str) -> bytes:
     return f'<!doctype html><meta charset="utf-8"><ul id="root"></ul>{first}{"".join(between)}<script>{text}</script>'.encode()
 
 
-@contextmanager
-def serving(files: Mapping[str, tuple[str, bytes]]) -> Iterator[str]:
-    """Serve files by path, with their media types, on a loopback port; gives the address. Any other path is an empty answer."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            media, content = files.get(self.path, ("", b""))
-            self.send_response(200 if content else 204)
-            self.send_header("Content-Type", media)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Print nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 class Told:
     """What a page told so far; each look takes only what is new out of the page. What its console says is an error, too."""
 
@@ -246,12 +214,10 @@ class Told:
 @contextmanager
 def react_page(taps: list[tuple[Row, HttpTap]]) -> Iterator[list[Client]]:
     """Run one provider for each client in one page."""
-    scripts = {
-        path: ("text/javascript", (peers.package(name, "react") / file).read_bytes())
-        for path, (name, file) in SCRIPTS.items()
-    }
-    page = html(f"const plan = {plan(taps)};{USE}{APP}")
-    with serving({"/": ("text/html", page), **scripts}) as address, browser() as chromium:
+    files = {"/": ("text/html", html(f"const plan = {plan(taps)};{USE}{APP}"))}
+    for path, (name, file) in SCRIPTS.items():
+        files[path] = "text/javascript", (peers.package(name, "react") / file).read_bytes()
+    with serving(files) as address, browser() as chromium:
         chromium.go(address + "/")
         told = Told(chromium)
         yield [Client(row, tap, partial(told.by, row.id, tap.url)) for row, tap in taps]

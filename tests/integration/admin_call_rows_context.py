@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from admin_call_rows_segments import no_project
+
 from support.admin_call_rows import ADMIN, OWNER, READER, WRITER, IntendedDifference, delete, get, post, put
-from support.admin_call_rows_segments import no_project
 
 PATH = "/api/admin/context"
 TYPES = "/api/admin/strategies"
@@ -17,12 +18,10 @@ BUILT_IN = IntendedDifference(
 
 
 def field(name: str, **given: Any) -> dict[str, Any]:
-    """Return a context field."""
     return {"name": name, **given}
 
 
 def parameter(name: str = "p", kind: str = "string", **given: Any) -> dict[str, Any]:
-    """Return a parameter of a strategy type."""
     return {"name": name, "type": kind, **given}
 
 

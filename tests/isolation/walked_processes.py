@@ -14,6 +14,7 @@ from random import Random
 from typing import NamedTuple
 
 import pytest
+from marked_upstreams import Table, options_of
 
 from flagsvc.core.background import wait_for_first
 from flagsvc.core.clock import Clock
@@ -38,7 +39,6 @@ from flagsvc.proxy.workers.pool import PoolTimeouts
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import MemoryStore, RecordingLog
 from support.aio import until
-from support.isolation import Table, options_of
 
 WORKERS = 2
 LATE_S = 0.01
@@ -60,7 +60,7 @@ class Asked(ABC):
 
     @abstractmethod
     def views(self) -> list[View]:
-        """Return what the process may know now. There are several while a reload is on its way to it."""
+        """Return what the process may know now. There are several views until a reload has reached the process."""
 
 
 class Walked(ABC):
@@ -109,41 +109,33 @@ class OneProcess(Walked, Asked):
         self.contract = self.runtime.service
 
     def options(self) -> ProxyOptions:
-        """Return the options."""
         return options_of(self.tables, self.store, logger=self.log)
 
     async def start(self) -> None:
-        """Start, and wait until every environment was tried."""
         self.runtime.generations.start()
         await asyncio.wait_for(self.runtime.generations.wait_ready(), 20)
 
     async def stop(self) -> None:
-        """Stop."""
         await self.runtime.generations.stop()
 
     async def draw(self, random: Random) -> Asked:
-        """Return the process."""
         return self
 
     def views(self) -> list[View]:
-        """Return the environments."""
         return [View(self.tables, {each.name: each.setup for each in self.runtime.generations})]
 
     async def reload(self, tables: Tables) -> None:
-        """Use other environments."""
         self.tables = tables
         self.setup = next_setup(self.setup, self.options())
         self.runtime.generations.use(self.setup)
 
     def poll_now(self) -> None:
-        """Poll every upstream now."""
         self.runtime.generations.poll_now()
 
     def disturb(self, random: Random) -> None:
         """Do nothing."""
 
     async def metrics(self) -> str:
-        """Return the metrics."""
         sources = self.runtime.generations.sources
         return exposition(sources, readings(sources), ()).decode()
 
@@ -206,7 +198,6 @@ class JoinedWorker(subprocess.Popen[bytes]):
         """Do nothing."""
 
     def reload(self, environments: list[messages.EnvironmentOptions]) -> None:
-        """Serve these environments."""
         assert self.environments is not None
         self.environments.use(environments)
 
@@ -220,7 +211,6 @@ class JoinedWorker(subprocess.Popen[bytes]):
     # ---- as a process
 
     def kill(self) -> None:
-        """End at once."""
         self.is_killed = True
         self._task.cancel()
 
@@ -261,7 +251,7 @@ class AskedWorker(Asked):
         self.contract = self._generations.entrance
 
     def views(self) -> list[View]:
-        """Return what the worker may know: the environments that it has acknowledged, and those that it was sent since then."""
+        """Return what the worker may know: the environments of its last acknowledged reload, and of each reload since then."""
         served = {each.name: each.setup for each in self._generations}
         return [View(tables, served) for tables in self._around.tables_since(self._number)]
 
@@ -294,7 +284,7 @@ class WithWorkers(Walked):
         # a log made in code cannot be given to workers
         monkeypatch.setattr("flagsvc.proxy.generations.setup.make_logger", make_logger)
         monkeypatch.setattr("flagsvc.process.serve_workers.start_worker", lambda sockets, end: self.spawn(end))
-        # one that was killed is replaced without a pause
+        # a killed worker is replaced without a pause
         monkeypatch.setattr("flagsvc.proxy.workers.pool.STEADY_S", 0.0)
         monkeypatch.setattr("flagsvc.proxy.workers.pool.PoolTimeouts", lambda: PoolTimeouts(late=LATE_S))
         monkeypatch.setattr("flagsvc.process.worker.make_preparer", self.make_preparer)
@@ -307,27 +297,22 @@ class WithWorkers(Walked):
         self.applying: asyncio.Task[None] | None = None
 
     def options(self, tables: Tables) -> ProxyOptions:
-        """Return the options."""
         return options_of(tables, self.store, workers=WORKERS)
 
     def make_preparer(self, setup: ProxySetup) -> LatePreparer:
-        """Return what prepares the documents of a worker."""
         return LatePreparer(self, setup)
 
     def spawn(self, end: socket.socket) -> JoinedWorker:
-        """Start a worker."""
         self.made.append(JoinedWorker(end))
         return self.made[-1]
 
     async def start(self) -> None:
-        """Start, and wait until every environment was tried."""
         self.pool.start()
         self.parent.generations.start()
         await asyncio.wait_for(self.pool.wait_started(), 20)
         await asyncio.wait_for(self.parent.generations.wait_ready(), 20)
 
     async def stop(self) -> None:
-        """Stop. No worker has failed."""
         await self._wait_applied()
         await self.pool.stop()
         await self.parent.generations.stop()
@@ -335,12 +320,11 @@ class WithWorkers(Walked):
         assert "a worker gives up" not in self.log.at("error")
 
     async def draw(self, random: Random) -> Asked:
-        """Return a worker that answers."""
         await until(lambda: self.list_answering() != [])
         return random.choice(self.list_answering())
 
     def list_answering(self) -> list[AskedWorker]:
-        """Return the workers that answer. One that was killed does not, also before the parent has noted that."""
+        """Return the workers that answer. A killed worker does not answer, also before the parent has noted its end."""
         return [
             AskedWorker(self, slot.number, slot.child.environments)
             for slot in self.pool._slots
@@ -349,7 +333,7 @@ class WithWorkers(Walked):
         ]
 
     def tables_since(self, worker: int) -> list[Tables]:
-        """Return the environments that a worker has acknowledged last, and those that it was sent since then."""
+        """Return the environments of the last reload that a worker acknowledged, and of each reload since then."""
         return self.told[bisect_right(self.first_numbers, self.pool._slots[worker].last_reload) - 1 :]
 
     async def reload(self, tables: Tables) -> None:
@@ -366,11 +350,9 @@ class WithWorkers(Walked):
             await self.applying
 
     def poll_now(self) -> None:
-        """Poll every upstream now."""
         self.parent.generations.poll_now()
 
     async def metrics(self) -> str:
-        """Return the metrics of all processes."""
         return (await self.parent.gather_metrics()).decode()
 
     def disturb(self, random: Random) -> None:

@@ -38,7 +38,6 @@ def one(operator: str, value: Any = None, **given: Any) -> dict[str, Any]:
 
 
 def values(count: int) -> dict[str, Any]:
-    """Return a constraint of so many values."""
     return constraint(values=[str(number) for number in range(count)])
 
 

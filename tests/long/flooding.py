@@ -1,7 +1,7 @@
 """A flood of requests that never end, as a program of its own: `python flooding.py PORT SECONDS NUMBER NETWORKS FILE`.
 
-It keeps NUMBER connections open from so many networks of loopback, sends on each what is in FILE, and opens another one for each
-that is closed. At its end it prints how many it opened.
+It keeps NUMBER connections open, from NETWORKS networks of loopback, and sends the content of FILE on each. When a connection is
+closed, it opens a new connection. At its end it prints how many it opened.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A worker pool without processes: each worker is the other end of its socket pair, in the same loop."""
+"""A worker pool without processes: each worker reads and writes the other end of a socket pair, in the same loop."""
 
 from __future__ import annotations
 
@@ -69,12 +69,10 @@ class FakeWorker(subprocess.Popen[bytes]):
         self.channel.close()
 
     def kill(self) -> None:
-        """End at once."""
         self.killed = True
         self.end(-9)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Return the status once it has ended."""
         if not self._ended.wait(timeout):
             raise subprocess.TimeoutExpired("worker", timeout or 0)
         return self._status
@@ -92,7 +90,7 @@ def served(number: int = 0, name: str = "", port: int = 1, **options: object) ->
 class PoolScene:
     """The pool, all workers that were started, clock and log. `refusals` are raised instead of starting the next worker.
 
-    There is an environment for each of `names`, which are numbered; `counters` and `distribution` are those of the first one.
+    Each of `names` is an environment with a number. `counters` and `distribution` belong to the first environment.
     A process with several has options, and `has_started` tells that each was tried once.
 
     `opened` is what tokens open, and `asked` has the tokens, the network and the seconds of each question. `valid` are the digests
@@ -173,14 +171,12 @@ class PoolScene:
         await self.worker_pool.wait_reloaded()
 
     def spawn(self, end: socket.socket) -> FakeWorker:
-        """Start a worker."""
         if self.refusals:
             raise self.refusals.pop(0)
         self.made.append(FakeWorker(end, set(self.ignores)))
         return self.made[-1]
 
     async def until(self, condition: Any) -> None:
-        """Wait until a condition holds."""
         await until(condition)
 
 

@@ -28,7 +28,6 @@ NO_PASSWORDS = IntendedDifference(
 
 
 def user(role: Any = 3, **given: Any) -> dict[str, Any]:
-    """Return a user that is to be."""
     return {"rootRole": role, "sendEmail": False, **given}
 
 

@@ -41,7 +41,6 @@ class Side:
 
     @property
     def api_token(self) -> str:
-        """The token of the proxy."""
         return f"*:{self.name}.{self.mark}-up"
 
     def tokens(self) -> dict[str, tuple[str, list[str]]]:
@@ -57,7 +56,6 @@ class Side:
         }
 
     def document(self) -> bytes:
-        """Return the document."""
         features = [self._feature(at) for at in range(0 if self.is_empty else 6)]
         return json.dumps({"version": 2, "features": features, "note": f"{self.mark} {self.version}"}).encode()
 
@@ -110,7 +108,6 @@ class MarkedUpstream:
         self._note(given.identity.app_name, given.identity.instance_id, given.project or "", given.name_prefix or "")
 
     async def get_features(self, etag: str | None) -> Fetched:
-        """Return the document."""
         await asyncio.sleep(0)  # as a request does, it lets other tasks run
         self._note(etag or "")
         self._refuse()
@@ -119,12 +116,10 @@ class MarkedUpstream:
         return Fetched(None, tag) if etag == tag else Fetched(body, tag)
 
     async def register(self, payload: Mapping[str, object]) -> None:
-        """Take a registration."""
         self._note(json.dumps(payload, default=str))
         self._refuse()
 
     async def send_metrics(self, payload: Mapping[str, object]) -> None:
-        """Take usage metrics."""
         self._note(json.dumps(payload, default=str))
         self._refuse()
 
@@ -180,7 +175,6 @@ class Table:
     interval: int = 20
 
     def options(self) -> dict[str, Any]:
-        """Return its options."""
         return {
             "flagsvc_url": self.side.url,
             "flagsvc_api_token": self.side.api_token,

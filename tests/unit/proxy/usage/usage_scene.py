@@ -82,7 +82,6 @@ class ReporterScene:
 
 @asynccontextmanager
 async def running(**changes: Any) -> AsyncIterator[ReporterScene]:
-    """Run a reporter."""
     world = ReporterScene(**changes)
     world.reporter.start()
     await turns()

@@ -46,7 +46,6 @@ class ReloadScene:
         return write(self.folder, name, text)
 
     def read(self) -> Resolved:
-        """Read everything."""
         self.reads += 1
         return resolve(self.environment, None, {})
 

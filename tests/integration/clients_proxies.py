@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from clients import BASE, BY_SDK, Client, Counts, Row, Use, service_row
+from http_tap import HttpTap
+
 from support import needs, peers, processes
-from support.clients import BASE, BY_SDK, Client, Counts, Row, Use, service_row
-from support.http_tap import HttpTap
 from support.processes import EDGE_TOKEN, FRONTEND_TOKEN, KEY, Proxy, answers, ask, free_port, running, scratch
+from support.waiting import setting, threads
 
 BY_NAME = Use([True, False, True], {"asked": Counts(1, 0, {}), "off": Counts(0, 1, {}), "variant": Counts(1, 0, {})})
 """One look-up of three flags by their names. A proxy counts no variants."""
@@ -51,11 +53,9 @@ class Watcher:
         self.over = threading.Event()
 
     def said(self, event: str) -> list[dict[str, Any]]:
-        """Return the events of one kind so far."""
         return [each for each in list(self.events) if each["event"] == event]
 
     def tell(self, event: str, **content: Any) -> None:
-        """Add an event."""
         self.events.append({"event": event, **content})
 
     def run(self) -> None:
@@ -93,16 +93,8 @@ class Watcher:
 @contextmanager
 def watching(watchers: list[Watcher]) -> Iterator[None]:
     """Have the watchers work until the block ends."""
-    threads = [threading.Thread(target=each.run) for each in watchers]
-    for thread in threads:
-        thread.start()
-    try:
+    with threads(*(each.run for each in watchers), stop=setting(*(each.over for each in watchers))):
         yield
-    finally:
-        for each in watchers:
-            each.over.set()
-        for thread in threads:
-            thread.join()
 
 
 def start_proxy(row: Row, tap: HttpTap, stack: ExitStack) -> Proxy:

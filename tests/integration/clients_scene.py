@@ -10,13 +10,13 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import pytest
+from clients import NODE_ROWS, PAGE_ROWS, PYTHON_ROWS, REACT_ROWS, Client, Counts, Row, document
+from clients_browser import node_services, pages, python_services, react_page
+from clients_proxies import BELOW_ROWS, EDGE_ROWS, edge_and_below, has_edge, proxies_below
+from http_tap import HttpTap, http_tap
 
 from support import needs, processes
-from support.clients import NODE_ROWS, PAGE_ROWS, PYTHON_ROWS, REACT_ROWS, Client, Counts, Row, document
-from support.clients_browser import node_services, pages, python_services, react_page
-from support.clients_proxies import BELOW_ROWS, EDGE_ROWS, edge_and_below, has_edge, proxies_below
 from support.fake_upstream import METRICS, REGISTER, FakeUpstream, fake_upstream
-from support.http_tap import HttpTap, http_tap
 from support.processes import EDGE_TOKEN, FRONTEND_TOKEN, KEY, SERVER_SIDE_TOKEN
 from support.waiting import wait_until
 from support.wiretap import Wiretap, wiretap
@@ -51,7 +51,7 @@ SECONDS = 30.0
 
 @dataclass
 class Cell:
-    """What a client did in a column; `wrong` says what was not as it must be, `missing` what it needs and is not here."""
+    """What a client did in a column. `wrong` says what failed, `missing` which program or package is not here."""
 
     text: str
     wrong: str = ""
@@ -82,7 +82,7 @@ class Scene:
         self.upstream.replace(document(self.rows, *new))
 
     def wait(self, holds: Callable[[Client], object], seconds: float = SECONDS) -> dict[str, float]:
-        """Return after how many seconds a condition held for each client; those for which it never did are left out."""
+        """Return after how many seconds a condition held for each client. A client for which it never held is left out."""
         begun = time.monotonic()
         took: dict[str, float] = {}
 

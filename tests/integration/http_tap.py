@@ -39,15 +39,12 @@ class Heads:
         self.headers: dict[str, str] = {}
 
     def extend(self, data: bytes) -> None:
-        """Take the next bytes."""
         self.parser.feed_data(data)
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the target."""
         self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header."""
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
@@ -65,7 +62,6 @@ class HttpTap(Wiretap):
 
     @property
     def url(self) -> str:
-        """The address of the relay."""
         return f"http://127.0.0.1:{self.port}"
 
     def record(self) -> tuple[Record, Record]:

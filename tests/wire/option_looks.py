@@ -1,31 +1,37 @@
-"""Observations of options: each function runs a proxy and returns its visible behaviour on some side.
-
-The functions in lower case return a look. A look takes the scene and the options.
-"""
+"""Looks at options: each takes a scene and options, runs a proxy, and returns what is seen of it on some side."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import json
+import re
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from typing import Any
 
+import httpx
 import pytest
+from option_ways import Observe
 
 from flagsvc import ProxyOptions
 from flagsvc.core.errors import FlagsvcError, ListenError
 from flagsvc.process.process import UvicornServer
+from flagsvc.process.reload import ConfigurationFiles, Reloader
 from flagsvc.process.serve import serve
-from flagsvc.testing import turns
+from flagsvc.process.serve_workers import ParentProcess
+from flagsvc.proxy.generations.setup import make_setup
+from flagsvc.settings.options import OPTIONS
+from flagsvc.settings.places import Resolved
+from flagsvc.testing import RecordingLog, turns
 from support.aio import GIVEN_UP_S, fate, until
 from support.loopback import reply, silence, tunnel
-from support.option_ways import Observe
 from support.processes import answers
+from support.processes import ask as fetch
 from support.scene import KEY, Scene
 
 DAY_S = 86_400.0
@@ -36,43 +42,30 @@ Ask = tuple[str, str, Mapping[str, str], object]
 
 
 def ask(target: str, headers: Mapping[str, str] | None = None, *, method: str = "GET", body: object = None) -> Ask:
-    """Return a request."""
     return method, target, headers or {}, body
 
 
 # ---- towards callers
 
 
-def statuses(*asks: Ask) -> Observe:
-    """See the status of each answer."""
+def read(part: Callable[[httpx.Response], object], *asks: Ask) -> Observe:
+    """See a part of each answer."""
 
     async def look(scene: Scene, options: ProxyOptions) -> object:
         async with scene.proxy(options) as proxy:
-            return [(await proxy.ask(*each)).status_code for each in asks]
+            return [part(await proxy.ask(*each)) for each in asks]
 
     return look
+
+
+def statuses(*asks: Ask) -> Observe:
+    """See the status of each answer."""
+    return read(lambda answer: answer.status_code, *asks)
 
 
 def header(name: str, *asks: Ask) -> Observe:
     """See one header of each answer."""
-
-    async def look(scene: Scene, options: ProxyOptions) -> object:
-        async with scene.proxy(options) as proxy:
-            found = [(await proxy.ask(*each)).headers.get(name) for each in asks]
-            return found[0] if len(found) == 1 else found
-
-    return look
-
-
-def status_and_header(name: str, each: Ask) -> Observe:
-    """See the status and one header of an answer."""
-
-    async def look(scene: Scene, options: ProxyOptions) -> object:
-        async with scene.proxy(options) as proxy:
-            answer = await proxy.ask(*each)
-            return answer.status_code, answer.headers.get(name)
-
-    return look
+    return read(lambda answer: answer.headers.get(name), *asks)
 
 
 def names(target: str = "/proxy", headers: Mapping[str, str] | None = None) -> Observe:
@@ -85,22 +78,16 @@ def names(target: str = "/proxy", headers: Mapping[str, str] | None = None) -> O
     return look
 
 
-async def kept(scene: Scene, options: ProxyOptions) -> object:
-    """See how many of five equal requests the cache answers."""
-    async with scene.proxy(options) as proxy:
-        for _ in range(5):
-            await proxy.ask("GET", "/proxy")
-        metrics = (await proxy.ask("GET", "/proxy/internal-backstage/prometheus")).text
-        return next(line for line in metrics.splitlines() if line.startswith("flagsvc_answer_cache_hits_total"))
+def sample(name: str, *targets: str) -> Observe:
+    """See a sample of the metrics after some requests."""
 
+    async def look(scene: Scene, options: ProxyOptions) -> object:
+        async with scene.proxy(options) as proxy:
+            for each in targets:
+                await proxy.ask("GET", each)
+            return await proxy.sample(name)
 
-async def classes(scene: Scene, options: ProxyOptions) -> object:
-    """See how many lists for five different users are answered by what the class of their contexts decides."""
-    async with scene.proxy(options) as proxy:
-        for user in range(5):
-            await proxy.ask("GET", f"/proxy?userId={user}")
-        metrics = (await proxy.ask("GET", "/proxy/internal-backstage/prometheus")).text
-        return next(line for line in metrics.splitlines() if line.startswith("flagsvc_class_cache_hits_total"))
+    return look
 
 
 async def variant_fields(scene: Scene, options: ProxyOptions) -> object:
@@ -113,19 +100,13 @@ async def variant_fields(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def target(scene: Scene, options: ProxyOptions) -> object:
-    """Observe the requests to the upstream."""
-    async with scene.proxy(options):
-        return scene.upstream.requests[0].target
-
-
-async def target_and_names(scene: Scene, options: ProxyOptions) -> object:
-    """Observe the requests to an upstream without filters, and the known names."""
+    """See the target of the first request to the upstream, which has no filters, and the names of the toggles that are on."""
     async with scene.proxy(options) as proxy:
         return scene.upstream.requests[0].target, await proxy.names()
 
 
 async def authorization(scene: Scene, options: ProxyOptions) -> object:
-    """Observe the authentication in every request."""
+    """See the authentication in every request."""
     async with scene.proxy(options) as proxy:
         await until(lambda: scene.received("register"))
         await proxy.named("on")
@@ -180,26 +161,26 @@ async def pause_asked_for(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def route_of_polls(scene: Scene, options: ProxyOptions) -> object:
-    """Observe which server gets which request. The other one forwards https."""
+    """See which server gets which request. The other one forwards https."""
     if options.flagsvc_url.startswith("https:"):
         scene.other.script(tunnel)
     async with scene.proxy(options):
         pass
     asked = [request for request in scene.other.requests if request.path != "/api/client/register"]
-    return [f"{request.method} {request.target}".replace(*shown(scene)) for request in asked]
+    place = scene.upstream.url.partition("://")[2]
+    return [f"{request.method} {request.target}".replace(place, "UPSTREAM") for request in asked]
 
 
-def shown(scene: Scene) -> tuple[str, str]:
-    """Return the upstream's host and port, and their placeholders."""
-    return scene.upstream.url.partition("://")[2], "UPSTREAM"
+def first_attempt(reason: str = "") -> Observe:
+    """See whether the first attempt to reach the upstream works; and if not, whether the log has the reason."""
 
+    async def look(scene: Scene, options: ProxyOptions) -> object:
+        async with scene.proxy(options, ready=False) as proxy:
+            await scene.waits(2)
+            status = (await proxy.ask("GET", "/proxy")).status_code
+        return status, bool(reason) and any(reason in line for line in scene.log)
 
-async def connection(scene: Scene, options: ProxyOptions) -> object:
-    """Observe whether the first attempt to reach the upstream succeeds, and the log otherwise."""
-    async with scene.proxy(options, ready=False) as proxy:
-        await scene.waits(2)
-        status = (await proxy.ask("GET", "/proxy")).status_code
-    return status, any("certificate" in line for line in scene.log)
+    return look
 
 
 async def patience(scene: Scene, options: ProxyOptions) -> object:
@@ -212,7 +193,7 @@ async def patience(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def bootstrap(scene: Scene, options: ProxyOptions) -> object:
-    """Observe the answers while the upstream is away, and the bootstrap server's requests with their authorization."""
+    """See the answers while the upstream is away, and the bootstrap server's requests with their authorization."""
     scene.replies["features"] = reply(503)
     async with scene.proxy(options, ready=options.exp_bootstrap_url is not None) as proxy:
         await scene.waits(2)
@@ -224,7 +205,7 @@ async def bootstrap(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def survival(scene: Scene, options: ProxyOptions) -> object:
-    """Observe the answers after a restart while the upstream is away, and the folders with files."""
+    """See the answers after a restart while the upstream is away, and the folders with files."""
     async with scene.proxy(options):
         pass
     scene.replies["features"] = reply(503)
@@ -259,7 +240,7 @@ async def shape(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def access(scene: Scene, options: ProxyOptions) -> object:
-    """Observe the log lines of requests."""
+    """See the log lines of requests."""
     async with scene.proxy(options) as proxy:
         await proxy.ask("GET", "/proxy?userId=7")
         await proxy.ask("POST", "/proxy/client/nothing")
@@ -274,9 +255,10 @@ async def access(scene: Scene, options: ProxyOptions) -> object:
 async def listening(options: ProxyOptions, servers: list[UvicornServer] | None = None) -> AsyncIterator[str]:
     """Run `flagsvc proxy`'s own function in a thread, stopped like by a second signal. `servers` gets what it runs.
 
-    Yields its line about the address, or about the failure to listen.
+    Yields its line about the address. Raises the error with which it does not start.
     """
     printed, servers = StringIO(), [] if servers is None else servers
+    failed: list[FlagsvcError] = []
 
     @contextmanager
     def stopped_otherwise(server: UvicornServer) -> Iterator[None]:
@@ -287,15 +269,17 @@ async def listening(options: ProxyOptions, servers: list[UvicornServer] | None =
         try:
             serve(options)
         except FlagsvcError as error:
-            print(error if isinstance(error, ListenError) else f"cannot listen: {error}", file=printed)
+            failed.append(error)
 
     with redirect_stdout(printed), redirect_stderr(printed), pytest.MonkeyPatch.context() as patch:
         patch.setattr("flagsvc.process.process.handle_signals", stopped_otherwise)
         thread = threading.Thread(target=run)
         thread.start()
         try:
-            await until(lambda: "listen" in printed.getvalue(), 20)
-            yield next(line for line in printed.getvalue().splitlines() if "listen" in line)
+            await until(lambda: failed or "listening" in printed.getvalue(), 20)
+            for error in failed:
+                raise error
+            yield next(line for line in printed.getvalue().splitlines() if "listening" in line)
         finally:
             for server in servers:
                 server.should_exit = server.grace.is_cut_short = True
@@ -305,17 +289,18 @@ async def listening(options: ProxyOptions, servers: list[UvicornServer] | None =
 
 async def port(scene: Scene, options: ProxyOptions) -> object:
     """See whether the port of the options is what answers; 3000 may be taken on this machine, which names it as well."""
-    async with listening(options) as line:
-        answering = f":{options.port}/" in line and await asyncio.to_thread(
-            answers, f"http://127.0.0.1:{options.port}/proxy/live"
-        )
-        return "3000" if "3000" in line else "the one given" if answering else line
+    try:
+        async with listening(options) as line:
+            live = f"http://127.0.0.1:{options.port}/proxy/live"
+            given = f":{options.port}/" in line and await asyncio.to_thread(answers, live)
+    except ListenError as error:
+        line, given = str(error), False
+    return "3000" if "3000" in line else "the one given" if given else line
 
 
 async def addresses(scene: Scene, options: ProxyOptions) -> object:
     """See which of two addresses of this machine answer."""
-    async with listening(options) as line:
-        assert "listening" in line
+    async with listening(options):
         return [can_connect(address, options.port) for address in ("127.0.0.1", "127.0.0.2")]
 
 
@@ -327,8 +312,7 @@ def can_connect(address: str, number: int) -> bool:
 
 async def idle_connection(scene: Scene, options: ProxyOptions) -> object:
     """See whether a connection that has been idle for GIVEN_UP_S is closed."""
-    async with listening(options) as line:
-        assert "listening" in line
+    async with listening(options):
         reader, writer = await asyncio.open_connection("127.0.0.1", options.port)
         writer.write(f"GET /proxy/live HTTP/1.1\r\nHost: a\r\nAuthorization: {KEY}\r\n\r\n".encode())
         await reader.readuntil(b"\r\n\r\n")
@@ -351,19 +335,103 @@ class Notes:
         """Note nothing."""
 
     def info(self, event: str, **fields: Any) -> None:
-        """Note the event."""
         self.lines.append(("info", event))
 
     def warning(self, event: str, **fields: Any) -> None:
-        """Note the event."""
         self.lines.append(("warning", event))
 
     error = warning
 
 
 async def where_it_is_logged(scene: Scene, options: ProxyOptions) -> object:
-    """Observe where log lines go: the levels of our logger, and whether standard error has lines."""
+    """See where log lines go: the levels of our logger, and whether standard error has lines."""
     await trouble(scene, options)
     noted = {level for level, _ in options.logger.lines} if isinstance(options.logger, Notes) else set()
     await turns()
     return noted, bool(scene.log)
+
+
+# ---- of a running process
+
+PROBES = 40
+PAUSE_S = 0.02
+"""After so many probes with such pauses a process without a time of grace is surely gone, and one with the usual is not."""
+
+
+async def answer_after_sigterm(scene: Scene, options: ProxyOptions) -> object:
+    """See the answer to a new caller a while after SIGTERM."""
+    servers: list[UvicornServer] = []
+    async with listening(options, servers):
+        while await probed(options.port) != "ready":
+            await turns()
+        servers[0].should_exit = True
+        for _ in range(PROBES):
+            if (got := await probed(options.port)) == "refused":
+                break
+            await asyncio.sleep(PAUSE_S)
+        return got
+
+
+async def probed(port: int) -> str:
+    """Return the answer to a probe; `refused` if no connection is accepted."""
+    try:
+        answer = await asyncio.to_thread(fetch, f"http://127.0.0.1:{port}/readyz")
+    except (OSError, http.client.HTTPException):
+        return "refused"
+    return answer.body.decode()
+
+
+def reading(scene: Scene, options: ProxyOptions, keys: tuple[str, ...], taken: list[ProxyOptions]) -> Reloader:
+    """Return what reads the configuration again, and finds other client keys in it; `taken` gets the options to go on with."""
+    values = {row.name: getattr(options, row.field) for row in OPTIONS} | {"clientKeys": keys}
+
+    async def take(fresh: ProxyOptions) -> None:
+        taken.append(fresh)
+
+    again = ConfigurationFiles(lambda: Resolved(values, {}, {}, [], {}), {str(scene.folder / "keys"): b""})
+    return Reloader(options, again, take, clock=scene.clock, log=RecordingLog(), draw=lambda: 0.5)
+
+
+async def looks(scene: Scene, options: ProxyOptions) -> object:
+    """See how many seconds lie between two looks at the files."""
+    async with reading(scene, options, (), []):
+        await turns()
+        return scene.clock.sleeping
+
+
+async def overlap(scene: Scene, options: ProxyOptions) -> object:
+    """See which keys open when others took their place, and which half a minute later."""
+    taken: list[ProxyOptions] = []
+    async with reading(scene, options, ("new-key",), taken) as reload:
+        reload.request_reload()
+        await until(lambda: taken)
+        await until(lambda: options.key_overlap in scene.clock.sleeping)
+        await scene.clock.advance(30)
+        return [each.client_keys for each in taken]
+
+
+async def patience_with_workers(scene: Scene, options: ProxyOptions) -> object:
+    """See for how many seconds a worker may be silent."""
+    return ParentProcess(make_setup(options), [], None).worker_pool.heartbeat.timeout_s
+
+
+async def processes_that_answer(scene: Scene, options: ProxyOptions) -> object:
+    """See the number of processes in a scrape."""
+    async with listening(options):
+        url = f"http://127.0.0.1:{options.port}/proxy/internal-backstage/prometheus"
+        while (answer := await asyncio.to_thread(fetch, url)).status != 200:
+            await turns()  # nothing was fetched yet
+    [value] = re.findall(r"^flagsvc_workers (.+)$", answer.text, re.MULTILINE)
+    return float(value)
+
+
+def upstream_headers(*names: str) -> Observe:
+    """See the values of headers in every request to the upstream."""
+
+    async def look(scene: Scene, options: ProxyOptions) -> object:
+        async with scene.proxy(options) as proxy:
+            await until(lambda: scene.received("register"))
+            await proxy.named("on")
+        return {tuple(request.headers.get(name) for name in names) for request in scene.upstream.requests}
+
+    return look

@@ -59,7 +59,6 @@ def deep(call: ApiCall) -> Answer:
 
 
 def row(path: str, handler: Any = told, **given: Any) -> Route:
-    """Return a route."""
     method = given.get("method", "GET")
     return Route(path=path, handler=handler, operation=f"{method}{path}", summary="x", tag="x", **given)
 

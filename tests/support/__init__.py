@@ -1,0 +1,46 @@
+"""Helpers of all tests: which helper to take for what. A helper that one folder of tests uses lies in that folder.
+
+Waiting, programs, data
+
+- `waiting`: wait for a condition, and run threads beside a block; `aio`: asynchronous tests, and waiting in an event loop
+- `needs`: a program that a test needs; without it the test skips, or fails under REQUIRE_ALL=1
+- `processes`: ports, programs, an HTTP request, a call of `flagsvc`; our proxy, the reference, PostgreSQL, the real flag server
+- `peers`: npm packages; `javascript`: a JavaScript function over many values
+- `databases`: fixtures for SQLite and PostgreSQL; `redises`: a Redis server; `balancers`: HAProxy and nginx; `pki`: certificates
+- `guides`: commands of the how-to pages; `conforming`: the client specification on an installed package
+- `forms`, `covering`, `coverage_floors`: compiled modules or sources, and branch coverage; `same_inputs`: Hypothesis without luck
+
+Servers that a test controls
+
+- `http_servers`: a function that answers, in a thread; the ground of the next three
+- `fake_upstream`: a flag server for proxies; `fake_admin`: the admin API for commands; `receivers`: webhooks; `provider`: OpenID
+- `loopback`: any bytes, slow or cut off, in the event loop; `upstream_faults`: all faults of an upstream for it
+- `wiretap`: a relay that records bytes, and searches for secrets
+
+The proxy
+
+- `evaluating`: features, constraints and their evaluation, without a proxy; `whole`: whole explanations
+- `serving`: a service over a fake snapshot; `wirekit`: the wire over the real engine, by ASGI and by our HTTP server
+- `frontkit`: a connection of our HTTP server in memory; `frontframing`, `smuggling`: odd heads and bodies
+- `scene`: an application with upstream, folder, log and clock in one loop; `token_scene`: the same for looked-up tokens
+- `apps_options`, `settings_samples`, `environment_samples`, `option_samples`: options
+- `environments`: the inside of a runtime; `desk_scene`: the operators' pages; `class_ways`: classes of contexts forced on or off
+- `polling`: a poller; `lookup_scene`: a look-up of tokens; `upstream_session`: a client of an upstream; `plain_store`: a storage
+- `worker_pools`: a process with workers, and callers; `outages`: workers that fall; `slowanswers`: an answer when the signal comes
+- `reload_walk`, `reload_callers`: reloads under load; `flooded_tokens`, `token_flood`: a flood of tokens
+- `tagged`: generated configurations and requests; `tracebacks`: what an error report shows
+
+The flag server
+
+- `flagservers`: `app_client` in this process, `our_flag_server` as a process; `planting`: a seed without events
+- `seeded_store`, `stored_flags`: a database with flags, without HTTP; `batch_scene`: imports and exports; `backups`: backups
+- `server_pair`, `admin_call_rows`, `admin_calls`: the same calls to ours and the real server; `import_cases`: its recorded answers
+- `batch_trouble`, `shape_bodies`: generated data sets and bodies; `state_exports`: exports of old servers
+- `page_scene`: pages with a session; `page_forms`: pages and forms with a token; `provider_scene`: signing in at a provider
+- `browser`: Chromium; `person`: a person in it; `page_faults`: what is wrong with a page
+
+Commands and benchmarks
+
+- `cli_helpers`: a command in this process; `cli_peers`, `moving`: commands as processes on ours and the real server
+- `bench_scene`: the load generator, and invented results
+"""

@@ -1,0 +1,216 @@
+"""The effects of options that callers see: one row for each tried value."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import option_looks as see
+from option_looks import ask, header, names, read, statuses
+from option_ways import Row
+
+from flagsvc import ProxyOptions
+from support.aio import until
+from support.loopback import reply
+from support.scene import Scene, toggle
+
+TOKEN = "*:development.of-an-app"
+UNKNOWN_TOKEN = "*:development.unknown"
+MOST = 9
+"""More tokens than are looked up at once."""
+
+
+def know(scene: Scene) -> None:
+    """Have the upstream know one token of callers."""
+    told = {"token": TOKEN, "type": "frontend", "environment": "development", "projects": ["*"]}
+    scene.replies["validate"] = reply(200, json.dumps({"tokens": [told]}).encode(), content_type="application/json")
+
+
+async def token_statuses(scene: Scene, options: ProxyOptions) -> object:
+    """See the statuses for a token that the upstream knows and one that it does not know."""
+    know(scene)
+    async with scene.proxy(options) as proxy:
+        asks = [{"authorization": token} for token in (TOKEN, UNKNOWN_TOKEN)]
+        return [(await proxy.ask("GET", "/proxy", each)).status_code for each in asks]
+
+
+async def questions_at_once(scene: Scene, options: ProxyOptions) -> object:
+    """See how many requests about tokens go out, one for each token, before the next one has to wait."""
+    know(scene)
+    async with scene.proxy(options) as proxy:
+        for number in range(MOST):
+            asking = asyncio.ensure_future(proxy.ask("GET", "/proxy", {"authorization": f"{UNKNOWN_TOKEN}{number}"}))
+            await until(lambda asking=asking: asking.done() or min(scene.clock.sleeping) < 1)  # type: ignore[misc]
+            if not asking.done():
+                asking.cancel()
+                break
+        return len(scene.received("validate"))
+
+
+async def asks_again_within_a_minute(scene: Scene, options: ProxyOptions) -> object:
+    """See whether the upstream is asked again within a minute about the tokens that it knew."""
+    know(scene)
+    async with scene.proxy(options):
+        await until(lambda: len(scene.clock.sleeping) > 1)
+        return any(50 < each <= 60 for each in scene.clock.sleeping)
+
+
+LOOKED_UP = {"tokenValidation": "upstream"}
+UNKNOWN = {"authorization": "unknown"}
+BROWSER = {"origin": "https://a.example", "access-control-request-method": "GET"}
+PREFLIGHT = ask("/proxy", {**BROWSER, "access-control-request-headers": "x-asked"}, method="OPTIONS")
+ORIGINS = tuple(ask("/proxy", {"origin": f"https://{host}"}) for host in ("a.example", "b.example", "x.b.example"))
+REPORT = {
+    "appName": "a",
+    "instanceId": "b",
+    "bucket": {"start": "2025-01-01T00:00:00Z", "stop": "2025-01-01T00:00:00Z", "toggles": {}},
+    "padding": "x" * 3000,
+}
+
+
+FORWARDED = {"x-forwarded-for": "198.51.100.1, 203.0.113.5, 192.0.2.9"}
+ADDRESSES = {"left": "198.51.100.1", "middle": "203.0.113.5", "right": "192.0.2.9", "peer": "127.0.0.1"}
+CALLERS_ADDRESS = tuple(toggle(name, ("remoteAddress", address)) for name, address in ADDRESSES.items())
+
+
+def trusting(text: str, seen: str, native: object = None) -> Row:
+    """Return a row of trustProxy: which address counts as the caller's when a request comes from 127.0.0.1 over three proxies."""
+    return Row(
+        "trustProxy", text, names(headers=FORWARDED), [seen], ["peer"], native=native or text, features=CALLERS_ADDRESS
+    )
+
+
+CALLERS = (
+    Row(
+        "clientKeysHeaderName",
+        "X-Client-Key",
+        statuses(ask("/proxy", {"x-client-key": "client-key", **UNKNOWN}), ask("/proxy")),
+        [200, 401],
+        [401, 200],
+    ),
+    trusting("true", "left", native=True),
+    trusting("127.0.0.1,192.168.1.1/24", "right", native=["127.0.0.1", "192.168.1.1/24"]),
+    trusting("127.0.0.1", "right"),
+    trusting("127.0.0.0/8, 192.0.2.0/24", "middle"),
+    trusting("loopback", "right", native=["loopback"]),
+    trusting("loopback,0.0.0.0/0", "left"),
+    Row(
+        "enableOAS",
+        "true",
+        statuses(ask("/docs/openapi.json", UNKNOWN), ask("/docs/openapi", UNKNOWN)),
+        [200, 200],
+        [404, 404],
+    ),
+    Row(
+        "enableAllEndpoint", "1", statuses(ask("/proxy/all"), ask("/proxy/all", method="POST")), [200, 200], [501, 501]
+    ),
+    Row(
+        "dialects",
+        "Frontend",
+        statuses(ask("/proxy"), ask("/api/frontend")),
+        [404, 200],
+        [200, 200],
+        native=["frontend"],
+    ),
+    Row("tokenValidation", "Upstream", token_statuses, [200, 401], [401, 401]),
+    Row("tokenLookupRate", "2", questions_at_once, 2, 5, beside=LOOKED_UP),
+    Row("tokenRevalidationInterval", "60", asks_again_within_a_minute, True, False, beside=LOOKED_UP),
+    Row(
+        "bodyLimit",
+        "2 kB",
+        statuses(*(ask("/proxy", method="POST", body={"padding": "x" * size}) for size in (1000, 3000))),
+        [200, 413],
+        [200, 200],
+        native=2048,
+    ),
+    Row(
+        "metricsBodyLimit",
+        "2kB",
+        statuses(ask("/proxy/client/metrics", method="POST", body=REPORT)),
+        [413],
+        [200],
+        native=2048,
+    ),
+    Row(
+        "headerLimit",
+        "2048",
+        statuses(*(ask("/proxy", {"x-padding": "x" * size}) for size in (1000, 3000))),
+        [200, 431],
+        [200, 200],
+    ),
+    Row(
+        "queryLimit",
+        "2048",
+        statuses(*(ask(f"/proxy?x={'x' * size}") for size in (1000, 3000))),
+        [200, 414],
+        [200, 200],
+    ),
+    Row("watchInterval", "7", see.looks, [7], [2]),
+    Row("keyOverlap", "10", see.overlap, [("new-key", "client-key"), ("new-key",)], [("new-key", "client-key")]),
+    Row("ageHeader", "X-Config-Age", header("x-config-age", ask("/proxy")), ["0"], [None]),
+)
+
+CORS = (
+    Row(
+        "cors.allowedHeaders",
+        "X-One, X-Two",
+        header("access-control-allow-headers", PREFLIGHT),
+        ["X-One, X-Two"],
+        ["x-asked"],
+        native=["X-One", "X-Two"],
+    ),
+    Row(
+        "cors.credentials",
+        "yes",
+        header("access-control-allow-credentials", PREFLIGHT, ORIGINS[0]),
+        ["true", "true"],
+        [None, None],
+    ),
+    Row(
+        "cors.exposedHeaders",
+        "X-One,X-Two",
+        header("access-control-expose-headers", ORIGINS[0]),
+        ["X-One, X-Two"],
+        ["ETag"],
+        native=["X-One", "X-Two"],
+    ),
+    Row("cors.maxAge", "60", header("access-control-max-age", PREFLIGHT), ["60"], ["172800"]),
+    Row(
+        "cors.methods",
+        "GET, put",
+        header("access-control-allow-methods", PREFLIGHT),
+        ["GET, PUT"],
+        ["GET, POST"],
+        native=["GET", "PUT"],
+    ),
+    Row("cors.optionsSuccessStatus", "200", statuses(PREFLIGHT), [200], [204]),
+    Row(
+        "cors.origin",
+        "https://a.example, https://b.example",
+        header("access-control-allow-origin", *ORIGINS),
+        ["https://a.example", "https://b.example", None],
+        ["*", "*", "*"],
+        native=["https://a.example", "https://b.example"],
+    ),
+    Row(
+        "cors.origin",
+        "https://b.example",
+        header("access-control-allow-origin", *ORIGINS),
+        ["https://b.example"] * 3,
+        ["*", "*", "*"],
+    ),
+    Row(
+        "cors.origin",
+        "https://*.b.example",
+        header("access-control-allow-origin", *ORIGINS),
+        [None, None, "https://x.b.example"],
+        ["*", "*", "*"],
+    ),
+    Row(
+        "cors.preflightContinue",
+        "true",
+        read(lambda answer: (answer.status_code, answer.headers.get("allow")), PREFLIGHT),
+        [(200, "GET, HEAD, POST, OPTIONS")],
+        [(204, None)],
+    ),
+)
