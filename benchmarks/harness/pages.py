@@ -13,8 +13,8 @@ from harness.goals import Limit, Verdict
 from harness.results import EDGE_ONE, EQUAL, OURS, REFERENCE, REPEATED, Cell, Results
 
 INTRODUCTION = """\
-Written by `make bench`; [proxy.json](proxy.json) has every round, and further forms of requests: a browser's headers, POST and
-`/proxy/all` with gzip and with 304, memory at the start. All servers run on one machine, on the same document
+Written by `make bench`; [proxy.json](proxy.json) has every round, and further forms of requests: a browser's headers, POST,
+look-ups by name, `/proxy/all`, and memory at the start. All servers run on one machine, on the same document
 ([documents.py](../../benchmarks/documents.py): 30 % static flags, the rest rollouts, constraints, segments, user lists and
 variants), in their production settings, with logs off. The benchmark first checks that their answers hold the same flags,
 variants and payloads for the same users. CPU is user and system time of a server's whole process tree. 32 kept-alive
@@ -24,12 +24,8 @@ A figure is the cheapest of several rounds, for every server alike: neighbours o
 cheaper. The + behind it says how much dearer the second cheapest round was. ~ marks a figure that no second round confirmed
 within 10 %. Requests a second are the median of the rounds."""
 
-MATRIX = (
-    ("GET list", "identity", 200), ("GET list", "gzip", 200), ("GET list", "identity", 304),
-    ("POST list", "identity", 200), ("POST named", "identity", 200), ("GET all", "identity", 200),
-)  # fmt: skip
-"""The forms that the page shows: the raw results have more."""
-NOTES = {"POST named": "20 flags by name (all 10 where there are but 10). Edge has no such request."}
+MATRIX = (("GET list", "identity", 200), ("GET list", "gzip", 200), ("GET list", "identity", 304))
+"""The forms that the page shows, which have goals: the raw results have more."""
 SHOWN = ("50", "99", "99.9", "100")
 
 
@@ -76,8 +72,8 @@ LATENCY = """\
 Microseconds. Requests are due at fixed times, independent of the server, and latency counts from then: a stall is charged to all
 requests that were due during it."""
 REFRESH = """\
-Microseconds. Ours alone, at three tenths of the rate that it could answer, asks the upstream every second. The document stays as
-it is, has one other flag each second, or is another in every flag."""
+Microseconds. Ours alone, at three tenths of the rate that it could answer, asks the upstream every second. Each second the document
+stays as it is, changes one flag, or changes every flag."""
 MIXTURE = """\
 Ours. On every connection one request of 20 is a metrics post and one of 100 a health check. `times` is what a GET costs among
 them, compared with its cost alone: the median of the rounds, and their range."""
@@ -198,14 +194,9 @@ def matrix(results: Results) -> list[str]:
     blocks = []
     for form, encoding, status in MATRIX:
         if results.all("matrix", form=form, encoding=encoding, status=status):
-            blocks += [f"### {form}, {encoding}, {status}", *notes(form), of_form(results, form, encoding, status)]
+            blocks += [f"### {form}, {encoding}, {status}", of_form(results, form, encoding, status)]
             blocks += warning(results)
     return blocks
-
-
-def notes(form: str) -> list[str]:
-    """Return what is to be said about a form."""
-    return [NOTES[form]] if form in NOTES else []
 
 
 def of_form(results: Results, form: str, encoding: str, status: int) -> str:
