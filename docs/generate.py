@@ -37,7 +37,7 @@ PEERS = [
     TESTS / "differential_frontend",
     TESTS / "differential_peers",
 ]
-"""The folders of the tests that compare with other proxies: their rows of differences are those of the pages."""
+"""The folders of the tests that compare with other proxies: the pages show their rows of differences."""
 sys.path[:0] = map(str, [ROOT / "benchmarks", TESTS, *PEERS])
 
 import diff_exclusions  # noqa: E402
@@ -62,6 +62,8 @@ INSTALLED = re.compile(r"(pip install (?:--upgrade )?')(?:flagsvc|\.)\[")
 """A command that installs flagsvc, up to the extras."""
 DIFFERENCES = "<!-- differences: written by `make docs` from the tests that compare -->", "<!-- /differences -->"
 REFERENCE_PAGE = ROOT / "docs" / "how-to" / "move-over-from-the-reference.md"
+COMMON_REASONS = ("as at `/proxy` and at the real server", "as at `/proxy`", "as at the real server")
+"""What many reasons begin with, the longest first; each gets a table."""
 SETTING = re.compile(r"\b(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|PORT)\b(?:=[^\s,;:]*(?:://[^\s,;]*)?)?")
 """A variable in a text, alone or with its value."""
 
@@ -135,8 +137,16 @@ def edge_page(text: str) -> str:
     more = peer_rows_edge_more
     rows = (*peer_rows_edge.PAGE_ROWS, *more.SERVICE_ROWS, *more.BEHIND_ROWS, *more.OFFLINE_ROWS)
     known = [*named(edge_exclusions.EXCLUSIONS), *named(edge_malformed.ODD), *excluded(rows)]
-    known += [(f"in a document: {row.name}", refused(row)) for row in edge_malformed.REFUSED]
+    known += [(f"in a document: {'; '.join(names)}", reason) for reason, names in refused_documents().items()]
     return between(between(text, EDGE, edge_table()), DIFFERENCES, difference_table(known))
+
+
+def refused_documents() -> dict[str, list[str]]:
+    """Return the documents that Edge does not take, by what both answer."""
+    found: dict[str, list[str]] = {}
+    for row in edge_malformed.REFUSED:
+        found.setdefault(refused(row), []).append(row.name)
+    return found
 
 
 def refused(row: edge_malformed.Refused) -> str:
@@ -162,12 +172,26 @@ def excluded(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
 
 
 def difference_table(known: Iterable[tuple[str, str]]) -> str:
-    """Return the table of differences, each once, with the reason that it has first."""
+    """Return the tables of differences, each once, with the reason that it has first: a table for each reason that many have."""
     reasons: dict[str, str] = {}
     for name, reason in known:
         reasons.setdefault(name, reason)
-    cells = (f"| {name[:1].upper()}{name[1:]} | {reason} |" for name, reason in reasons.items())
-    return "\n".join(["| What flagsvc does | Why, and what the other does |", "|---|---|", *cells])
+    found = {prefix: difference_rows(reasons, prefix) for prefix in (*COMMON_REASONS, "")}
+    blocks = [
+        f"{prefix[:1].upper()}{prefix[1:]}:\n\n{table}" if prefix else table for prefix, table in found.items() if table
+    ]
+    return "\n\n".join(blocks)
+
+
+def difference_rows(reasons: dict[str, str], prefix: str) -> str:
+    """Return the table of the differences whose reason begins with this prefix, without it; they leave `reasons`."""
+    mine = [name for name, reason in reasons.items() if reason.startswith(prefix)]
+    cells = [
+        f"| {name[:1].upper()}{name[1:]} | {reasons.pop(name)[len(prefix) :].lstrip(':;, ').removeprefix('and ')} |"
+        for name in mine
+    ]
+    head = "What the other does" if prefix else "Why, and what the other does"
+    return "\n".join([f"| What flagsvc does | {head} |", "|---|---|", *cells]) if cells else ""
 
 
 def real_table() -> str:
@@ -217,7 +241,7 @@ def metrics() -> str:
             "",
             "## Requests and usage",
             "",
-            "With several workers these are sums over all of them, those that have ended included.",
+            "With several workers these are sums over all workers, also workers that have ended.",
             "",
             *(*head, *map(proxy_metric, SERVED)),
             "",

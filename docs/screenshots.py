@@ -57,7 +57,7 @@ MORE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A page: what is written into its fields, what is pressed one after the other, and the script that must then be true.
+    """A page: the texts for its fields, the buttons to press in order, and the script that must then be true.
 
     `kept` are the looks in which the repository has it.
     """

@@ -13,31 +13,20 @@ from harness.goals import Limit, Verdict
 from harness.results import EDGE_ONE, EQUAL, OURS, REFERENCE, REPEATED, Cell, Results
 
 INTRODUCTION = """\
-Written by `make bench`; [proxy.json](proxy.json) has every round. All servers run beside each other on one machine, on the
-same document from the same upstream ([documents.py](../../benchmarks/documents.py): 30 % static flags, the rest rollouts,
-constraints, segments, user lists and variants), in their production settings, with logs off. Before anything is measured,
-their answers are checked to hold the same flags, variants and payloads for the same users. CPU is user and system time of a
-server's whole process tree while it answers requests over 32 kept-alive connections, each for another user than the one
-before. Requests a second depend on what else runs on the machine (the load generator shares it).
+Written by `make bench`; [proxy.json](proxy.json) has every round, and further forms of requests: a browser's headers, POST,
+look-ups by name, `/proxy/all`, and memory at the start. All servers run on one machine, on the same document
+([documents.py](../../benchmarks/documents.py): 30 % static flags, the rest rollouts, constraints, segments, user lists and
+variants), in their production settings, with logs off. The benchmark first checks that their answers hold the same flags,
+variants and payloads for the same users. CPU is user and system time of a server's whole process tree. 32 kept-alive
+connections ask, each request for another user. The load generator shares the machine, and requests a second depend on that.
 
-The rounds take the servers in turn, and a figure is the cheapest of a cell's rounds, for every server alike: on a virtual
-machine, neighbours share the core, the cache and the clock, so that the same work takes longer and never less, and the round
-that was disturbed least is nearest to what the work costs. The + behind it says how much dearer the second cheapest round was.
-Where that is over 10 % for any server of a group, the whole group is measured again, up to three times, as long as the time
-for it lasts; ~ marks a figure that no second round confirmed within 10 %. Requests a second are the median of the rounds."""
+A figure is the cheapest of several rounds, for every server alike: neighbours of a virtual machine make work dearer, never
+cheaper. The + behind it says how much dearer the second cheapest round was. ~ marks a figure that no second round confirmed
+within 10 %. Requests a second are the median of the rounds."""
 
-MATRIX = (
-    ("GET list", "identity", 200), ("GET list", "gzip", 200), ("GET list", "identity", 304), ("GET list", "gzip", 304),
-    ("GET list, browser", "identity", 200), ("GET list, browser", "gzip", 200),
-    ("POST list", "identity", 200), ("POST list", "gzip", 200),
-    ("POST named", "identity", 200), ("POST named", "gzip", 200), ("GET all", "identity", 200), ("GET all", "gzip", 200),
-    ("GET all", "identity", 304), ("GET all", "gzip", 304),
-)  # fmt: skip
-NOTES = {
-    "POST named": "20 flags by name (all 10 where there are but 10). Edge has no such request.",
-    "GET list, browser": "With the 17 headers that a browser sends.",
-}
-SHOWN = ("50", "90", "99", "99.9", "100")
+MATRIX = (("GET list", "identity", 200), ("GET list", "gzip", 200), ("GET list", "identity", 304))
+"""The forms that the page shows, which have goals: the raw results have more."""
+SHOWN = ("50", "99", "99.9", "100")
 
 
 def write(results: Results, folder: Path) -> str:
@@ -80,31 +69,29 @@ def page(results: Results) -> str:
 
 
 LATENCY = """\
-Requests are due at fixed times, independent of the server. Latency counts from when a request was due, so that a stall is charged
-to all that were due meanwhile. Microseconds."""
+Microseconds. Requests are due at fixed times, independent of the server, and latency counts from then: a stall is charged to all
+requests that were due during it."""
 REFRESH = """\
-Ours alone, which asks the upstream every second here, at three tenths of the rate that it could answer: the document stays as it
-is, has one other flag each second, or is another in every flag. Microseconds."""
+Microseconds. Ours alone, at three tenths of the rate that it could answer, asks the upstream every second. Each second the document
+stays as it is, changes one flag, or changes every flag."""
 MIXTURE = """\
-On every connection one request of 20 is a metrics post and one of 100 a health check. What is left when these are paid as they cost
-alone is the GETs'; how many times a GET's cost alone that is, is worked out within each round, from figures of the same few
-seconds, and the last columns have the median of the rounds and their range. Such a ratio of differences is disturbed both ways."""
+Ours. On every connection one request of 20 is a metrics post and one of 100 a health check. `times` is what a GET costs among
+them, compared with its cost alone: the median of the rounds, and their range."""
 LIMIT = f"""\
 The limit is the same answer from the answer cache of the same process: {REPEATED} users take turns, and nothing is evaluated.
 Evaluated means another user in each request, with classes of contexts, as by default; a second process has none. The ratio
-is the median of the ratios of the rounds, whose two figures are of the same seconds; behind it stand the least and the most.
-A small ratio is good."""
+is the median of the rounds, with the least and the most behind it."""
 SHAPE = f"""\
-The others repeat the state of a flag inside its variant. `{EQUAL}` does so too (`FLAGSVC_VARIANT_FEATURE_STATE=true`), so that its
-answers have the same fields and about as many bytes; `{OURS}` is as it comes, without them. Wherever `{EQUAL}` was measured, in the
-200s of the GET list, the ratios to the others are its own. A 304 has no body, and the other forms have ours as it comes alone."""
+The others repeat the state of a flag inside its variant. `{EQUAL}` does so too (`FLAGSVC_VARIANT_FEATURE_STATE=true`), so the
+ratios of 200s of the GET list compare with it. All other ratios compare with `{OURS}`, as it comes."""
 MOUNTED = """\
-Ours mounted stands beside an empty ASGI application under the same server, which reads nothing and answers with the same header
-fields and as many bytes. What that costs is uvicorn's protocol; the goal is for what ours adds."""
+Ours mounted stands beside an empty ASGI application under the same server, with the same header fields and as many bytes. The
+empty application shows the cost of uvicorn's protocol; the goal is for what ours adds."""
+MEMORY = f"""\
+The most that a server held, after all requests. `{EQUAL}` has answered the GET list alone."""
 WORKERS = """\
-Two separate processes of one worker each, on two ports, share nothing but the machine; each has half of the connections, from the
-same load generator. What they cost over one is what the machine takes for two busy processes; what two workers cost beyond
-that is theirs. All of these and the load generator are in one session, for Linux divides the processor between sessions first."""
+Two separate processes of one worker each, on two ports, share nothing but the machine. Their cost over one process is what the
+machine takes for two busy processes; what two workers cost beyond that is theirs."""
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -207,14 +194,9 @@ def matrix(results: Results) -> list[str]:
     blocks = []
     for form, encoding, status in MATRIX:
         if results.all("matrix", form=form, encoding=encoding, status=status):
-            blocks += [f"### {form}, {encoding}, {status}", *notes(form), of_form(results, form, encoding, status)]
+            blocks += [f"### {form}, {encoding}, {status}", of_form(results, form, encoding, status)]
             blocks += warning(results)
     return blocks
-
-
-def notes(form: str) -> list[str]:
-    """Return what is to be said about a form."""
-    return [NOTES[form]] if form in NOTES else []
 
 
 def of_form(results: Results, form: str, encoding: str, status: int) -> str:
@@ -254,17 +236,16 @@ def weight(cell: Cell | None) -> str:
 
 
 def mixed(results: Results) -> list[str]:
-    """Return what each kind of request costs alone and all of them mixed, and what the mixture does to a GET."""
+    """Return what each kind of request costs ours alone and all of them mixed, and what the mixture does to a GET."""
     forms = ("GET list", "metrics post", "health check", "mixed")
     rows = []
     for flags in results.sizes():
-        for server in results.servers():
-            rounds = goals.mixture_of(results, server, flags)
-            cells = [results.find("mixed", server, flags=flags, form=form) for form in forms]
-            if rounds:
-                last = [f"{statistics.median(rounds):.2f}", f"{min(rounds):.2f}–{max(rounds):.2f}"]
-                rows.append([f"{flags:,}", server, *map(figure, cells), *last])
-    return [MIXTURE, table(("flags", "server", *(f"{form}, µs" for form in forms), "times", "rounds"), rows)]
+        rounds = goals.mixture_of(results, OURS, flags)
+        cells = [results.find("mixed", OURS, flags=flags, form=form) for form in forms]
+        if rounds:
+            last = [f"{statistics.median(rounds):.2f}", f"{min(rounds):.2f}–{max(rounds):.2f}"]
+            rows.append([f"{flags:,}", *map(figure, cells), *last])
+    return [MIXTURE, table(("flags", *(f"{form}, µs" for form in forms), "times", "rounds"), rows)]
 
 
 def users(results: Results) -> list[str]:
@@ -302,12 +283,16 @@ def beside(results: Results) -> list[str]:
 
 
 def memory(results: Results) -> list[str]:
-    """Return megabytes by server and size."""
-    rows = [[e.server, f"{e.flags:,}", e.when, f"{e.rss:.0f}", f"{e.pss:.0f}"] for e in results.memory]
-    few = [f"`{EQUAL}` has answered the GET list alone."] if any(e.server == EQUAL for e in results.memory) else []
-    return (
-        [*few, table(("server", "flags", "", "resident, MB", "proportional, MB"), rows)] if rows else ["Not measured."]
-    )
+    """Return the most resident megabytes by server and size."""
+    sizes = sorted({each.flags for each in results.memory})
+    rows = []
+    for server in dict.fromkeys(each.server for each in results.memory):
+        most = {
+            each.flags: each.rss for each in sorted(results.memory, key=lambda each: each.rss) if each.server == server
+        }
+        rows.append([server, *(f"{most[flags]:.0f}" if flags in most else "–" for flags in sizes)])
+    heads = ("resident, MB", *(f"{flags:,} flags" for flags in sizes))
+    return [MEMORY, table(heads, rows)] if rows else ["Not measured."]
 
 
 def starts(results: Results) -> list[str]:

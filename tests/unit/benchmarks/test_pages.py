@@ -106,7 +106,7 @@ def test_a_figure_that_nothing_confirms_is_marked() -> None:
 def test_mixed_traffic_and_two_processes_are_shown() -> None:
     """The ratio of mixed traffic has the range of its rounds. The control is shown beside the two workers and in their goal."""
     text = pages.page(sample())
-    assert "| 10 | ours | 10.0 +5 % | 40.0 +5 % | 10.0 +5 % | 11.5 +5 % | 1.00 | 1.00–1.00 |" in text
+    assert "| 10 | 10.0 +5 % | 40.0 +5 % | 10.0 +5 % | 11.5 +5 % | 1.00 | 1.00–1.00 |" in text
     assert "| ours, two processes | 100 | 11.5 +5 % |" in text
     assert "| 1.20 times | **not met**; two separate processes: 1.15 times |" in text
 
