@@ -16,8 +16,9 @@ SHOWN_FLAGS = 1000
 def caption(results: Results) -> str:
     """Return the line below the picture of the costs: what it shows, of which programs and of which day."""
     date = str(results.about["date"]).split(" ")[0]
-    programs = " and ".join(peers(results))
-    return f"*CPU time of one request by the number of flags, both logarithmic: {programs}, one machine, one run on {date}.*"
+    reference, edge = peers(results)
+    programs = f"`ours` is flagsvc, `reference` is {reference}, `Edge` is {edge}"
+    return f"*CPU time of one request by the number of flags, both logarithmic. {programs}: one machine, one run on {date}.*"
 
 
 def peers(results: Results) -> tuple[str, str]:

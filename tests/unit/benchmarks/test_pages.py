@@ -200,7 +200,7 @@ def test_the_readme_names_the_run_below_the_picture() -> None:
     """The caption has the day and the versions of the run, so that picture and caption are of one run."""
     found = sample()
     assert readme.caption(found).endswith(
-        "`@unleash/proxy` – and Unleash Edge 20.1.0, one machine, one run on 2026-11-21.*"
+        "`reference` is `@unleash/proxy` –, `Edge` is Unleash Edge 20.1.0: one machine, one run on 2026-11-21.*"
     )
 
 

@@ -7,10 +7,10 @@ This package knows statuses, headers and bodies. It refuses to know sockets, the
 
 - The routes: a module of `dialects/` for each API, and `operations.py` for all others.
 - Which environment answers: `Router.check_head` in `router.py` looks the key up in its `KeyTable`, and passes the request on to the
-  `Service` of that environment. `Entrance` says which generation answers.
-- A refused key: `Service.check` calls `KeyCheck.find_key` of `http/keys.py`, which raises the 401 or 403; `rate.py` counts it
-  before. `error_body` of the `WireFormat` writes the body, below `/api` that of `dialects/real_server_format.py`. A body that is
-  not JSON takes the same way from `http/json_text.py`.
+  `Service` of that environment, else to that of the process. `Entrance` says which generation answers.
+- A refused key: `Service.check` calls `KeyCheck.find_key` of `http/keys.py`, which raises the 401 or 403; with rate limits
+  by way of `rate.py`. `error_body` of the `WireFormat` writes the body, below `/api` that of `dialects/real_server_format.py`. A
+  body that is not JSON takes the same way from `http/json_text.py`.
 - A token that no option lists: `Router.answer_later` asks for it (see flagsvc.proxy.tokens). A token of some projects sees the part
   of the snapshot that a `ScopedHolder` of `scopes.py` keeps.
 - A context is read: `WireFormat` in `wire_format.py`, over `query.py` and `body.py`. Its bounds are in `context_limits.py`.
