@@ -61,6 +61,8 @@ def scale_of(options: argparse.Namespace) -> Scale:
 def kinds_of(options: argparse.Namespace, upstream: str, stand: Measuring) -> parts.Kinds:
     """Return what can be started here; what cannot is left out with its reason."""
     kinds = parts.Kinds(upstream, {OURS: servers.ours()})
+    if missing := servers.nginx_missing():
+        stand.results.left_out.append(f"nginx: {missing}")
     if options.only_ours:
         stand.results.left_out.append("the reference and Edge: not asked for")
         return kinds
@@ -82,6 +84,8 @@ def kinds_of(options: argparse.Namespace, upstream: str, stand: Measuring) -> pa
 def name_versions(stand: Measuring, kinds: parts.Kinds) -> None:
     """Keep the versions of the others, from themselves."""
     versions = stand.results.about["versions"]
+    if not servers.nginx_missing():
+        versions["nginx"] = servers.nginx_version()
     if REFERENCE in kinds.starts:
         versions |= {"@unleash/proxy": servers.package_version("@unleash/proxy"), "node": servers.node_version()}
     if EDGE_ONE in kinds.starts:

@@ -1,5 +1,5 @@
-"""Writes the generated pages: the options of both programs, the metrics; in README.md the options and what a request costs; in
-SECURITY.md the limits; in the pages on moving over what differs, and the variables of Unleash Edge and real servers; in every page
+"""Writes the generated pages: the options of both programs, and the metrics. It also writes parts of pages: what a request costs in
+README.md, the most used options, the limits in SECURITY.md, what differs from other programs and their variables, and in every page
 what a command installs.
 
 `make docs` runs it.
@@ -53,9 +53,11 @@ from harness import results  # noqa: E402
 
 OPTION_LIST = "<!-- options: written by `make docs` -->", "<!-- /options -->"
 LIMITS = "<!-- limits: written by `make docs` -->", "<!-- /limits -->"
+CAPTION = "<!-- caption: written by `make docs` from docs/benchmarks/proxy.json -->", "<!-- /caption -->"
 COSTS = "<!-- costs: written by `make docs` from docs/benchmarks/proxy.json -->", "<!-- /costs -->"
 EDGE = "<!-- edge: written by `make docs` -->", "<!-- /edge -->"
 REAL = "<!-- real server: written by `make docs` -->", "<!-- /real server -->"
+INSTALLING = ROOT / "docs" / "reference" / "installing.md"
 REAL_PAGE = ROOT / "docs" / "how-to" / "move-over-from-a-real-server.md"
 EDGE_PAGE = ROOT / "docs" / "how-to" / "move-over-from-edge.md"
 INSTALLED = re.compile(r"(pip install (?:--upgrade )?')(?:flagsvc|\.)\[")
@@ -275,9 +277,14 @@ def with_package(text: str) -> str:
 
 
 def readme(text: str) -> str:
-    """Return README.md with the options as the table has them now, and with the costs of the last run that was kept."""
+    """Return README.md with the costs of the last run that was kept: the caption of the picture, and the table."""
     measured = results.read(ROOT / "docs" / "benchmarks" / "proxy.json")
-    return between(between(text, COSTS, costs.table(measured)), OPTION_LIST, option_list())
+    return between(between(text, CAPTION, costs.caption(measured)), COSTS, costs.table(measured))
+
+
+def installing(text: str) -> str:
+    """Return the page on installing with the options as the table has them now."""
+    return between(text, OPTION_LIST, option_list())
 
 
 def main() -> None:
@@ -288,6 +295,7 @@ def main() -> None:
     (folder / "metrics.md").write_text(metrics())
     pages = {
         ROOT / "README.md": readme,
+        INSTALLING: installing,
         ROOT / "SECURITY.md": security,
         EDGE_PAGE: edge_page,
         REAL_PAGE: real_page,
@@ -295,7 +303,7 @@ def main() -> None:
     }
     for page, write in pages.items():
         page.write_text(write(page.read_text()))
-    for page in (ROOT / "README.md", *(ROOT / "docs" / "how-to").glob("*.md")):
+    for page in (ROOT / "README.md", INSTALLING, *(ROOT / "docs" / "how-to").glob("*.md")):
         page.write_text(with_package(page.read_text()))
 
 

@@ -16,6 +16,7 @@ from harness.results import (
     EQUAL,
     FRONTEND_API,
     MOUNTED,
+    NGINX,
     NO_CLASSES,
     ONE_WORKER,
     OURS,
@@ -172,6 +173,8 @@ class Limit:
     evaluated: Cell | None
     plain: Cell | None
     """Evaluated by a process without classes of contexts."""
+    sent: Cell | None = None
+    """A file as long as the answer, from nginx; None where there was no nginx."""
 
     @property
     def rounds(self) -> list[float]:
@@ -198,7 +201,8 @@ def limits(results: Results) -> list[Limit]:
     found = []
     for flags in sorted(LIMITS.keys() | {cell.flags for cell in results.all("limit")}):
         cached, evaluated = (results.find("limit", OURS, flags=flags, users=users) for users in (REPEATED, 0))
-        found.append(Limit(flags, cached, evaluated, results.find("limit", NO_CLASSES, flags=flags)))
+        others = (results.find("limit", name, flags=flags) for name in (NO_CLASSES, NGINX))
+        found.append(Limit(flags, cached, evaluated, *others))
     return found
 
 

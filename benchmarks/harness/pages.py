@@ -10,7 +10,7 @@ from pathlib import Path
 import engine
 from harness import goals, machine, plots
 from harness.goals import Limit, Verdict
-from harness.results import EDGE_ONE, EQUAL, OURS, REFERENCE, REPEATED, Cell, Results
+from harness.results import EDGE_ONE, EQUAL, NGINX, OURS, REFERENCE, REPEATED, Cell, Results
 
 INTRODUCTION = """\
 Written by `make bench`; [proxy.json](proxy.json) has every round, and further forms of requests: a browser's headers, POST,
@@ -81,6 +81,7 @@ LIMIT = f"""\
 The limit is the same answer from the answer cache of the same process: {REPEATED} users take turns, and nothing is evaluated.
 Evaluated means another user in each request, with classes of contexts, as by default; a second process has none. The ratio
 is the median of the rounds, with the least and the most behind it."""
+SENT = """nginx sends a file as long as an answer, from one process without a log, over as many connections."""
 SHAPE = f"""\
 The others repeat the state of a flag inside its variant. `{EQUAL}` does so too (`FLAGSVC_VARIANT_FEATURE_STATE=true`), so the
 ratios of 200s of the GET list compare with it. All other ratios compare with `{OURS}`, as it comes."""
@@ -147,20 +148,27 @@ def goal_tables(results: Results) -> list[str]:
         f"{states.count(state)} {state}" for state in (goals.MET, goals.MUST, goals.MISSED, goals.UNKNOWN)
     )
     against_others = [SHAPE, verdicts("CPU per request than", against), *warning(results)]
-    return [counts + ".", LIMIT, limit_table(limits), *against_others, verdicts("else", rest)]
+    introduction = [LIMIT, *([SENT] if any(each.sent for each in limits) else [])]
+    return [counts + ".", *introduction, limit_table(limits), *against_others, verdicts("else", rest)]
 
 
 def limit_table(limits: list[Limit]) -> str:
-    """Return how near an evaluated answer is to a cached one, at each size."""
+    """Return how near an evaluated answer is to a cached one, at each size; and to a file that nginx sends, if it ran."""
+    columns = {
+        "from the answer cache, µs": [each.cached for each in limits],
+        "evaluated, µs": [each.evaluated for each in limits],
+        "without classes, µs": [each.plain for each in limits],
+        f"{NGINX}, µs": [each.sent for each in limits],
+    }
+    if not any(columns[f"{NGINX}, µs"]):
+        del columns[f"{NGINX}, µs"]
     rows = []
-    for each in limits:
+    for each, *cells in zip(limits, *columns.values(), strict=True):
         apart = f" ({min(each.rounds):.2f}–{max(each.rounds):.2f})" if each.rounds else ""
         wanted = [f"{number:g}" for number in goals.LIMITS.get(each.flags, ())] or ["–", "–"]
         ratio = "–" if each.ratio is None else f"{each.ratio:.2f}{apart}"
-        cells = map(figure, (each.cached, each.evaluated, each.plain))
-        rows.append([f"{each.flags:,}", *cells, ratio, *wanted, each.state])
-    heads = ("from the answer cache, µs", "evaluated, µs", "without classes, µs", "ratio", "must", "goal", "state")
-    return table(("flags", *heads), rows)
+        rows.append([f"{each.flags:,}", *map(figure, cells), ratio, *wanted, each.state])
+    return table(("flags", *columns, "ratio", "must", "goal", "state"), rows)
 
 
 def verdicts(title: str, found: list[Verdict]) -> str:

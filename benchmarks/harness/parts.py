@@ -18,6 +18,7 @@ from harness.results import (
     EQUAL,
     FRONTEND_API,
     MOUNTED,
+    NGINX,
     NO_CLASSES,
     ONE_ENVIRONMENT,
     ONE_WORKER,
@@ -176,14 +177,18 @@ FEW = 0.01
 
 
 def limit(stand: Measuring, kinds: Kinds) -> None:
-    """Compare an evaluated answer with the same bytes from the answer cache of the same process, and without classes."""
+    """Compare an evaluated answer with the same bytes from the answer cache, without classes, and from a file by nginx."""
     ways = {OURS: servers.ours(OURS), NO_CLASSES: servers.ours(NO_CLASSES, FLAGSVC_CLASS_CACHE_BYTES="0")}
     evaluated, cached = Task("limit", prepared.LIST), Task("limit", prepared.LIST, users=REPEATED)
     for flags in stand.scale.sizes:
         with ExitStack() as stack:
             ours, plain = run(stack, ways, f"{kinds.upstream}/{flags}")
+            pairs = [(ours, evaluated), (ours, cached), (plain, evaluated)]
+            if not servers.nginx_missing():
+                sends = servers.file_server(NGINX, ours.ask(1).body)
+                pairs.append((stack.enter_context(sends(kinds.upstream)), evaluated))
             stand.warm(flags, [ours, plain], [evaluated])
-            stand.cells(flags, [(ours, evaluated), (ours, cached), (plain, evaluated)], stand.scale.paired)
+            stand.cells(flags, pairs, stand.scale.paired)
         told_apart(stand, flags)
 
 

@@ -16,6 +16,8 @@ PROXY_API, FRONTEND_API = "ours, /proxy with the feature state", "ours, /api/fro
 EQUAL = "ours, the peers' shape"
 """Ours with the state of a flag repeated in its variant, as the reference and Edge send it."""
 NO_CLASSES = "ours, without classes of contexts"
+NGINX = "nginx, a file of the same bytes"
+"""What sends a file that is as long as an answer, and evaluates nothing."""
 EMPTY_ASGI, MOUNTED = "an empty ASGI application", "ours, mounted"
 REPEATED = 8
 """How many users take turns where the answer cache is to answer."""

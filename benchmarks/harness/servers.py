@@ -215,6 +215,62 @@ def empty_like(name: str, answer: Answer) -> Start:
     return under_uvicorn(name, "empty", json.dumps([fields, len(answer.body)]))
 
 
+SENDS_A_FILE = """\
+daemon off;
+master_process off;
+pid {folder}/nginx.pid;
+error_log stderr warn;
+events {{ worker_connections 1024; }}
+http {{
+  access_log off;
+  sendfile on;
+  keepalive_requests 1000000000;
+  client_body_temp_path {folder}/client;
+  proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi;
+  uwsgi_temp_path {folder}/uwsgi;
+  scgi_temp_path {folder}/scgi;
+  server {{
+    listen 127.0.0.1:{port};
+    location / {{ default_type application/json; root {folder}; try_files /answer =404; }}
+  }}
+}}
+"""
+"""The configuration of an nginx of one process that answers every request with the file `answer`."""
+
+
+def nginx_missing() -> str:
+    """Return the reason why there is no nginx, empty where there is one."""
+    return "" if nginx_program() else "it is not installed"
+
+
+def nginx_program() -> str:
+    """Return the program nginx, empty where there is none."""
+    return shutil.which("nginx") or shutil.which("/usr/sbin/nginx") or ""
+
+
+def nginx_version() -> str:
+    """Return the version of nginx."""
+    told = subprocess.run([nginx_program(), "-v"], capture_output=True, text=True, check=False).stderr
+    return told.strip().rpartition("/")[2]
+
+
+def file_server(name: str, body: bytes) -> Start:
+    """Return what runs nginx, which sends a file with these bytes."""
+
+    @contextmanager
+    def start(upstream: str) -> Iterator[Server]:
+        port, begun = free_port(), time.monotonic()
+        with scratch() as folder:
+            (folder / "answer").write_bytes(body)
+            (folder / "nginx.conf").write_text(SENDS_A_FILE.format(port=port, folder=folder))
+            command = [nginx_program(), "-e", "stderr", "-c", folder / "nginx.conf"]
+            with running("nginx", command, env={}, folder=folder) as program:
+                yield await_ready(name, FAMILY, port, program, begun)
+
+    return start
+
+
 def under_uvicorn(name: str, application: str, *arguments: str) -> Start:
     """Return what runs an application of mounted.py: `proxy`, which has ours below a prefix, or `empty`."""
 

@@ -18,7 +18,10 @@ from flagsvc.cli import main
 from flagsvc.cli.parser import find_command, open_command, split_command
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *(page for name in ("how-to", "reference") for page in sorted((ROOT / "docs" / name).glob("*.md"))),
+]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE_NAME = re.compile(r"# (\w+\.(?:py|env|yaml))\n")
 ENOUGH = {"FLAGSVC_URL": "http://127.0.0.1:9/api", "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
@@ -171,7 +174,7 @@ def test_curl_takes_the_addresses_as_they_are(page: Path) -> None:
 def test_the_pages_have_examples() -> None:
     """If the pages change their form, these tests must not pass with nothing to check."""
     found = {(page.name, shown.words[0], bool(shown.output)) for page, shown in SHOWN}
-    assert {("README.md", "evaluate", True), ("README.md", "proxy", False)} <= found
+    assert {("commands.md", "evaluate", True), ("README.md", "proxy", False)} <= found
     assert {("custom-strategies.md", "evaluate", False), ("context-enrichers.md", "proxy", False)} <= found
     assert {("move-over-from-edge.md", MIGRATE, True), ("move-over-from-the-reference.md", MIGRATE, True)} <= found
     assert {("move-flags-between-servers.md", name, False) for name in ("validate", "import", "export")} <= found

@@ -2,4 +2,8 @@
 
 `site` makes a page or its data, the page of an error, a redirect and a file. This package knows no flags and no routes. Each
 product has its own pages over it, decides who may see them, and calls them: the flag server in threads, the proxy in slices.
+
+- An open page learns of a change: `EventStreams` in `live.py` tells every open stream, and `static/pages.js` asks for the live
+  parts of its page again.
+- A form comes from our own pages: `is_own_request` in `headers.py` decides that.
 """

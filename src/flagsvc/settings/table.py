@@ -52,7 +52,7 @@ MOST_USED = (
     *("flagsvcUrl", "flagsvcApiToken", "clientKeys", "refreshInterval", "storage", "port", "trustProxy", "cors.origin"),
     *("workers", "logLevel"),
 )
-"""The options that most deployments look at: README.md and the short help show them."""
+"""The options that most deployments look at: docs/reference/installing.md and the short help show them."""
 
 SERVER_MOST_USED = ("database", "seed", "initBackendTokens", "basePath", "publicUrl", "oidcIssuer")
 """The options of the flag server alone that its short help shows beside those of the proxy."""

@@ -25,6 +25,7 @@ from harness.results import (
     EMPTY_ASGI,
     EQUAL,
     MOUNTED,
+    NGINX,
     OURS,
     REFERENCE,
     REPEATED,
@@ -193,6 +194,39 @@ def test_the_readme_has_the_figures_of_the_run() -> None:
         "| start to ready | – | – | – | 0.31 s | 0.31 s |",
     ]
     assert lines[-3:] == ["– is a figure that this run did not measure.", "", goals.NEWER]
+
+
+def test_the_readme_names_the_run_below_the_picture() -> None:
+    """The caption has the day and the versions of the run, so that picture and caption are of one run."""
+    found = sample()
+    assert readme.caption(found).endswith(
+        "`reference` is `@unleash/proxy` –, `Edge` is Unleash Edge 20.1.0: one machine, one run on 2026-11-21.*"
+    )
+
+
+def test_the_limit_of_the_costs_is_a_file_that_nginx_sends() -> None:
+    """The README has a column for it, and the page of the run too, if the run has it. Only its CPU time is shown."""
+    found = sample()
+    assert NGINX not in readme.table(found) + pages.page(found)
+    found.cells += [cell(NGINX, flags + 1, flags, "limit", users=0) for flags in (10, 1000)]
+    lines = readme.table(found).splitlines()
+    assert lines[0].endswith(f" | flagsvc, 304 for an unchanged poller | {NGINX} |")
+    assert [line.count("|") for line in lines[:6]] == [8] * 6
+    assert lines[2].endswith(" | 11 µs |")
+    assert lines[3].endswith(" | 1,001 µs |")
+    text = pages.page(found)
+    assert f"| without classes, µs | {NGINX}, µs | ratio |" in text
+    assert "| 25.6 +5 % | 11.0 +5 % | 1.28 (" in text
+
+
+def test_the_kept_page_and_pictures_are_of_the_kept_run() -> None:
+    """The page and each picture in docs/benchmarks/ are what their raw results say: `make bench` wrote all of them at once."""
+    kept = NOTE.parent
+    run = results.read(kept / "proxy.json")
+    assert (kept / "proxy.md").read_text() == pages.page(run)
+    drawings = plots.all_of(run)
+    assert "cost.svg" in drawings
+    assert {name: (kept / name).read_text() for name in drawings} == drawings
 
 
 def test_the_readme_of_a_run_without_equal_shape_has_no_ratios() -> None:

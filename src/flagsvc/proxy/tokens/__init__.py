@@ -2,6 +2,9 @@
 
 book.py    what a token opens, and which tokens the upstream knows or does not know
 lookup.py  asks the upstream within a budget: many tokens at once, each token once at a time, and no secret of this process
+
+`Router` of the API chooses what asks; `TokenDirectory` in `proxy/generations/admission.py` chooses the upstream. A worker asks its
+parent (`proxy/workers/parent_tokens.py`).
 """
 
 from __future__ import annotations

@@ -4,4 +4,8 @@
 
 `messages` is pure, `channel` is one end of a socket pair, `metric_sums` adds up the workers' metrics
 (decision 0023).
+
+- A new configuration: `DocumentDistribution` sends it; all workers prepare it and say so, then all switch. `link` is the side of
+  the worker.
+- A worker that hangs: `WorkerHeartbeat` in `pool.py` kills it after `workerTimeout`, and the pool starts another one.
 """

@@ -1,4 +1,4 @@
-"""The client-features documents as bytes: read once per change, served from memory (ARCHITECTURE: Data flow).
+"""The client-features documents as bytes: read once per change, served from memory.
 
 The first request after a change reads the features of the environment (client_features.py); one thread reads for all that wait.
 A change that does not affect a document keeps its bytes and its entity tag. While the database cannot be read, the last
