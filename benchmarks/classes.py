@@ -1,4 +1,4 @@
-"""Classes of contexts: memory with many of them, and what a caller costs who invents them (decision 0063).
+"""Classes of contexts: memory with many of them, and what a caller costs who invents them (decision 0007).
 
 `python benchmarks/classes.py [--flags 1000] [--contexts 1000000]` prints both. The contexts have twenty fields of two
 values each, which constraints look at: a million classes. Each is evaluated once, without classes and with them, in turns.

@@ -71,13 +71,13 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
     Exclusion(
         "a missing application is the proxy's own",
         "as at `/proxy`, and the real server has a default, too; Edge has none",
-        "behaviour: Default context; decision 0047",
+        "behaviour: Default context; decision 0011",
         missing("appName"),
     ),
     Exclusion(
         "a missing environment is `default`",
         "as at `/proxy`, and the real server has a default, too; Edge has none",
-        "behaviour: Default context; decision 0047",
+        "behaviour: Default context; decision 0011",
         missing("environment"),
     ),
     Exclusion(
@@ -89,7 +89,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
     Exclusion(
         "properties win over plain fields",
         "the reading of the real server; in Edge plain fields win",
-        "decision 0047",
+        "decision 0011",
         fields(is_in_two_places),
     ),
     Exclusion(
@@ -157,7 +157,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
     Exclusion(
         "a strategy without a group has that of the reference",
         "users stay in their buckets; Edge takes the name of the flag",
-        "decision 0002",
+        "decision 0004",
         in_strategies(with_group),
     ),
     Exclusion(

@@ -167,7 +167,7 @@ ODD: tuple[Odd, ...] = (
     Odd(
         "a body of the wrong structure is 400",
         "the status of the real server; Edge says 422",
-        "dialects: Contexts of the frontend API; decision 0047",
+        "dialects: Contexts of the frontend API; decision 0011",
         (
             *(b"[]", b"null", b"7", b'"x"'),
             *(b'{"context": null}', b'{"context": []}', b'{"context": "x"}', b'{"context": 7}'),
@@ -185,7 +185,7 @@ ODD: tuple[Odd, ...] = (
     Odd(
         "bodies that the real server reads are read",
         "no body, a byte order mark, broken UTF-8, a number that is too large: what one of the two servers answers is no error",
-        "decision 0047",
+        "decision 0011",
         (
             b"",
             b'\xef\xbb\xbf{"context": {"userId": "7"}}',
@@ -206,13 +206,13 @@ ODD: tuple[Odd, ...] = (
     Odd(
         "properties win over plain fields",
         "the reading of the real server; in Edge plain fields win",
-        "decision 0047",
+        "decision 0011",
         ("region=eu&properties[region]=us",),
     ),
     Odd(
         "a list of one value is the value",
         "the reading of the real server; Edge ignores it",
-        "dialects: Contexts of the frontend API; decision 0047",
+        "dialects: Contexts of the frontend API; decision 0011",
         ("userId[]=7", "userId[0]=7"),
     ),
     Odd(
@@ -230,7 +230,7 @@ ODD: tuple[Odd, ...] = (
     Odd(
         "a time is what JavaScript reads",
         "as at `/proxy`; Edge reads only RFC 3339",
-        "behaviour: Current time; decision 0016",
+        "behaviour: Current time; decision 0004",
         (b'{"context": {"currentTime": true}}',),
     ),
     Odd(
@@ -242,7 +242,7 @@ ODD: tuple[Odd, ...] = (
     Odd(
         "`toggles` selects flags",
         "as at `/proxy`; no SDK sends it, and both servers ignore it",
-        "dialects: Contexts of the frontend API; decision 0047",
+        "dialects: Contexts of the frontend API; decision 0011",
         (b'{"toggles": ["a"], "context": {}, "more": 1}',),
     ),
 )

@@ -1,4 +1,4 @@
-"""Our frontend APIs beside the real server's: generated flags and contexts, and single requests of every kind (decision 0047).
+"""Our frontend APIs beside the real server's: generated flags and contexts, and single requests of every kind (decision 0011).
 
 All answer from the same flags: our proxy has the real server as its upstream, and our flag server gets them by its admin API. What
 differs on purpose is a named row, and must occur.

@@ -22,7 +22,7 @@ ERRORS_ARE_JSON = Exclusion(
 UNKNOWN_FLAGS = Exclusion(
     "counts of unknown flags are dropped",
     "a page could send a user's address upstream as the name of a flag",
-    "behaviour: POST /proxy/client/metrics; dialects: Reports of the frontend API; decision 0010",
+    "behaviour: POST /proxy/client/metrics; dialects: Reports of the frontend API; decision 0016",
     {"counted": None},
 )
 OTHER_METHODS = Exclusion(
@@ -35,7 +35,7 @@ OTHER_METHODS = Exclusion(
 BAD_ENTRIES = Exclusion(
     "a bad entry of a report costs only itself",
     "one flag must not cost the counts of all others; the peer refuses the report",
-    "behaviour: POST /proxy/client/metrics; decision 0010",
+    "behaviour: POST /proxy/client/metrics; decision 0016",
     OK,
 )
 
@@ -44,7 +44,7 @@ BAD_ENTRIES = Exclusion(
 REFUSED_KEYS = Exclusion(
     "a key that opens nothing is 401",
     "an empty 403 cannot be debugged; the real server says 401",
-    "dialects: Keys of the proxy; decision 0047",
+    "dialects: Keys of the proxy; decision 0011",
     {**ERROR, "status": 401},
 )
 BEARER = Exclusion(
@@ -55,7 +55,7 @@ BEARER = Exclusion(
 LISTED_KEYS = Exclusion(
     "listed keys open the environment",
     "Edge answers 403 for a trusted key of the form `secret@environment`",
-    "decision 0052",
+    "decision 0015",
 )
 LETTER_CASE = Exclusion(
     "another letter case of a path is accepted",
@@ -74,12 +74,12 @@ WEAK_TAGS = Exclusion(
 PROPERTIES_WIN = Exclusion(
     "properties win over plain fields",
     "the reading of the real server",
-    "decision 0047",
+    "decision 0011",
 )
 LISTS = Exclusion(
     "a list of one value is the value",
     "the reading of the real server; Edge ignores it",
-    "dialects: Contexts of the frontend API; decision 0047",
+    "dialects: Contexts of the frontend API; decision 0011",
 )
 PROPERTY_FOR_USER = Exclusion(
     "`userWithId` reads the field alone",
@@ -100,19 +100,19 @@ TIMES = Exclusion(
 OWN_APPLICATION = Exclusion(
     "a missing application is the proxy's own",
     "as at `/proxy`, and the real server has a default, too",
-    "behaviour: Default context; decision 0047",
+    "behaviour: Default context; decision 0011",
     {"toggles.no-application": "no-application"},
 )
 DEFAULT_ENVIRONMENT = Exclusion(
     "a missing environment is `default`",
     "as at `/proxy`, and the real server has a default, too",
-    "behaviour: Default context; decision 0047",
+    "behaviour: Default context; decision 0011",
     {"toggles.by-environment": "by-environment"},
 )
 READABLE_BODIES = Exclusion(
     "bodies that the real server reads are read",
     "what one of the two servers answers is not an error here",
-    "decision 0047",
+    "decision 0011",
 )
 VENDOR_TYPES = Exclusion(
     "only `application/json` is JSON",
@@ -123,7 +123,7 @@ VENDOR_TYPES = Exclusion(
 STRUCTURE = Exclusion(
     "a body of the wrong structure is 400",
     "the status of the real server; Edge says 422",
-    "dialects: Contexts of the frontend API; Reports of the frontend API; decision 0047",
+    "dialects: Contexts of the frontend API; Reports of the frontend API; decision 0011",
     {**ERROR, "status": 400},
 )
 NUMBERS = Exclusion(
@@ -134,7 +134,7 @@ NUMBERS = Exclusion(
 CHOSEN_FLAGS = Exclusion(
     "`toggles` selects flags",
     "as at `/proxy`; no SDK sends it, and both servers ignore it",
-    "dialects: Contexts of the frontend API; decision 0047",
+    "dialects: Contexts of the frontend API; decision 0011",
 )
 CORS_HEADERS = Exclusion(
     "CORS allows and shows what SDKs need",
@@ -160,25 +160,25 @@ REPORTS_ARE_OK = Exclusion(
 PAGES_HAVE_NO_NAME = Exclusion(
     "what pages report is the proxy's own",
     "anybody with a key for pages could make up applications upstream",
-    "decision 0049",
+    "decision 0011",
     {"counted": {f"{OWN_NAME} in development": TWO_AND_ONE}},
 )
 PAGES_REGISTER_NOTHING = Exclusion(
     "registrations of pages are not passed on",
     "anybody with a key for pages could make up applications upstream",
-    "decision 0049",
+    "decision 0011",
     {"registered": None},
 )
 ODD_COUNTS = Exclusion(
     "counts are read as widely as by the real server",
     "Edge says 422 to a fraction, to a number in quotes, and without `no`",
-    "dialects: Reports of the frontend API; decision 0047",
+    "dialects: Reports of the frontend API; decision 0011",
     OK,
 )
 PAGE_IMPACT = Exclusion(
     "impact metrics of pages need the option `impactMetrics`",
     "each label of a page is a new time series upstream",
-    "dialects: Impact metrics; decision 0050",
+    "dialects: Impact metrics; decision 0016",
     {"measured": None},
 )
 LOOK_UPS_COUNT = Exclusion(
@@ -192,12 +192,12 @@ LOOK_UPS_COUNT = Exclusion(
 OLD_SDKS = Exclusion(
     "an old SDK gets segments as constraints",
     "below 4.2.0 it cannot read them; Edge sends them to everyone",
-    "dialects: Documents of the proxy; decision 0049",
+    "dialects: Documents of the proxy; decision 0011",
 )
 FILTERS = Exclusion(
     "filters filter",
     "as at the real server; Edge ignores them, except for beginnings of names",
-    "dialects: Documents of the proxy; decision 0049",
+    "dialects: Documents of the proxy; decision 0011",
 )
 ONE_FEATURE = Exclusion(
     "one feature has the constraints of its segments",
@@ -213,7 +213,7 @@ EMPTY_ACCEPTED = Exclusion(
 NO_ORIGIN = Exclusion(
     "impact metrics get no label",
     "without `origin` the flag server says `sdk`, which is true",
-    "decision 0050",
+    "decision 0016",
 )
 TYPE_OF_TOKENS = Exclusion(
     "the type of a backend token is `client`",
@@ -243,14 +243,14 @@ DESCRIPTION = Exclusion(
 TAKEN_REPORTS = Exclusion(
     "reports that a real server takes are taken",
     "SDKs send them, and lose what they counted if they get a 400",
-    "behaviour: POST /proxy/client/metrics; decision 0010",
+    "behaviour: POST /proxy/client/metrics; decision 0016",
     OK,
 )
 
 TWO_LEVELS = Exclusion(
     "a query nests one level deep",
     "a property is one text; the reference takes the text [object Object]",
-    "behaviour: Context by GET; decision 0008",
+    "behaviour: Context by GET; decision 0010",
     {
         "status": 400,
         "type": JSON,
@@ -270,7 +270,7 @@ TOO_LARGE = Exclusion(
 WITH_SEGMENTS = Exclusion(
     "the configuration has its segments",
     "the reference forgets them, and its readers would admit no user",
-    "behaviour: GET /proxy/client/features; decision 0011",
+    "behaviour: GET /proxy/client/features; decision 0013",
     {"segments": "1"},
 )
 PLAIN_TEXT = Exclusion(

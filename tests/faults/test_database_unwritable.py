@@ -1,4 +1,4 @@
-"""A flag server whose SQLite database takes no changes: another user's file, a full disk, a file that was moved (decision 0068).
+"""A flag server whose SQLite database takes no changes: another user's file, a full disk, a file that was moved (decision 0023).
 
 Root may write everything. So where this process is root's, the server runs without that right, on files of another user.
 """

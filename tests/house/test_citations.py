@@ -180,7 +180,7 @@ def test_there_are_citations() -> None:
         "(behaviour: CORS)",
         "(specification: GET /proxy; POST /proxy; behaviour: CORS)",
         "(specification: What the service does, point 6)",
-        "(import validation 6.3, step 4; 7; decision 0019)",
+        "(import validation 6.3, step 4; 7; decision 0028)",
         "(import validation 6.3, steps 3 to 5)",
         "(the real server's paths; import validation 4.1, rules 1 and 8)",
         "# a comment (behaviour:\n    # Documents that are not accepted)",
@@ -210,8 +210,8 @@ def test_what_is_in_the_form(text: str) -> None:
         ("as behaviour.md has it", "1: not in the form: behaviour.md"),
         ("(specification)", "1: not in the form: (specification)"),
         ("(house: one mutable cell)", "1: not in the form: (house: one mutable cell)"),
-        ("see docs/decisions/0019", "1: not in the form: decisions/0019"),
-        ("by decision 0019", "1: not in the form: decision 0019"),
+        ("see docs/decisions/0028", "1: not in the form: decisions/0028"),
+        ("by decision 0028", "1: not in the form: decision 0028"),
     ],
 )
 def test_what_is_not_in_the_form(text: str, wrong: str) -> None:

@@ -1,4 +1,4 @@
-"""The environment of a real server in front of `flagsvc server`: ours does with it what the real one does (decision 0065)."""
+"""The environment of a real server in front of `flagsvc server`: ours does with it what the real one does (decision 0003)."""
 
 from __future__ import annotations
 

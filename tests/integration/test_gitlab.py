@@ -1,4 +1,4 @@
-"""A proxy over GitLab's feature flags (decision 0048)."""
+"""A proxy over GitLab's feature flags (decision 0012)."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_edge_offline(tmp_path: Path) -> None:
 def test_the_reference(way: str, tmp_path: Path) -> None:
     """A configuration of the reference means the same as it is, as file and as variables: variants have the state of their flag.
 
-    Of the same upstream as FLAGSVC_URL, without a word about variants, they have not (decision 0066).
+    Of the same upstream as FLAGSVC_URL, without a word about variants, they have not (decision 0003).
     """
     port = free_port()
     with fake_upstream(DOCUMENT) as upstream:

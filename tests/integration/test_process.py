@@ -27,6 +27,7 @@ from support.processes import (
     ROOT,
     Proxy,
     answers,
+    ask,
     clean_environment,
     flagsvc,
     free_port,

@@ -54,7 +54,7 @@ OURS = {
     *("createEnvironment", "removeEnvironment", "updateEnvironment", "validateEnvironmentName"),
     *("createProject", "deleteProject", "updateProject", "updateProjectEnterpriseSettings", "validateProject"),
 }
-"""Operations that the open-source edition does not have (decision 0055)."""
+"""Operations that the open-source edition does not have (decision 0024)."""
 LINKS = {"createFeatureLink", "updateFeatureLink", "deleteFeatureLink"}
 """Operations that `admin_call_rows_tags.py` compares."""
 GIVEN: dict[str, Any] = {

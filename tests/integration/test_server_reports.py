@@ -19,7 +19,7 @@ from support import processes
 from support.flagservers import AppClient, app_client
 
 DIFFERENT = {
-    "what the real server refuses": "ours takes what can be read (decision 0010); `differential_reports` compares all such reports",
+    "what the real server refuses": "ours takes what can be read (decision 0016); `differential_reports` compares all such reports",
     "a moment that is none": "the list of what is wrong ends with another sentence: ours tells of anyOf",
     "projects of an application that only reports": "the real server shows `*`, ours the projects of its token",
     "strategies of an application": "the real server keeps the first that were told, ours shows the last",

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 import pytest
+from support.isolated_processes import Asked, JoinedWorker, OneProcess, Tables, View, Walked, WithWorkers
+from support.isolation import MARK, PROJECT, MarkedSession, MarkedUpstream, Side, Universe, random_tables
 
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.generations import feeds, lookups
 from flagsvc.proxy.generations.setup import ProxySetup
 from support.aio import asynchronous
-from support.isolated_processes import Asked, JoinedWorker, OneProcess, Tables, View, Walked, WithWorkers
-from support.isolation import MARK, PROJECT, MarkedSession, MarkedUpstream, Side, Universe, random_tables
 
 STEPS = int(os.environ.get("ISOLATION_STEPS", "4000"))
 SEEDS = range(int(os.environ.get("ISOLATION_SEEDS", "2")))

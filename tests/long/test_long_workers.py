@@ -1,6 +1,6 @@
 """Workers that are stopped, killed, hang or crash: seconds until all callers are answered again, and the probe's answers.
 
-`make test-long ARGS="-s tests/long/test_long_workers.py"` prints the table of the measurements (decision 0036).
+`make test-long ARGS="-s tests/long/test_long_workers.py"` prints the table of the measurements (decision 0018).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 What a single session makes of every kind of answer is in `tests/integration/test_upstream_wire*.py`.
 
-The freshness of the configuration, as callers and operators see it (decision 0028).
+The freshness of the configuration, as callers and operators see it (decision 0013).
 """
 
 from __future__ import annotations

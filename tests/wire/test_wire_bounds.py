@@ -1,4 +1,4 @@
-"""Limits on the content of a context, a look-up and a body (decision 0032).
+"""Limits on the content of a context, a look-up and a body (decision 0020).
 
 Limits on the size of a request (behaviour: Size limits).
 Rate limits for keys and for addresses (options rateLimitKey, rateLimitAddress, rateLimitBurst).

@@ -21,7 +21,7 @@ NOT_OUR_WORDS = ("malformed-json",)
 OUR_401 = {"message": "our words", "details": [{"message": "our words"}], "path": "our documentation"}
 """What a 401 says in words of our own: the message, which is its one detail too, and the place to go to."""
 TOKEN_FIRST = {"client-token-and-malformed-json": 403}
-"""Cases that are wrong in the token and in the body, and what ours says: it looks at the token first (decision 0020)."""
+"""Cases that are wrong in the token and in the body, and what ours says: it looks at the token first (decision 0024)."""
 
 
 def content(when: Mapping[str, Any]) -> bytes:

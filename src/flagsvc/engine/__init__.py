@@ -12,6 +12,6 @@ A configuration document is parsed into a model, the model is compiled into immu
 - A rollout: `percentage` reads the share, `StickyRollout.admits` compares the bucket with it, `hashed` in `hashing.py` makes it.
 - A malformed flag is served as the reference serves it, and one without a name is left out. `parse.py` reads odd values,
   `Maker.complete` in `parts.py` notes the problem. A custom strategy that raises is false: `Custom.admits` in `strategies.py`.
-- Another shape of toggles in a dialect: `AnswerShape` in `fragments.py` derives the bytes of each outcome (decision 0047).
+- Another shape of toggles in a dialect: `AnswerShape` in `fragments.py` derives the bytes of each outcome (decision 0011).
 - A token of some projects: `restrict` in `projects.py` makes a part of the snapshot.
 """

@@ -1,4 +1,4 @@
-"""The contract of the frontend API of the flag server: who asks, and which service of the proxy answers (decision 0058).
+"""The contract of the frontend API of the flag server: who asks, and which service of the proxy answers (decision 0026).
 
 The API is a part of the proxy's dialect (dialects: Frontend API of the flag server). The contract checks the token before, so no
 row has a check of keys. Usage that SDKs in browsers and apps report goes to the usage of the flag server. A page can send any text.

@@ -10,7 +10,7 @@ from mypy_extensions import i64
 SMALLEST: Final = 1024
 """The smallest body, in bytes, for which compression is worth its cost."""
 SHORT: Final = 5000
-"""Below this many bytes igzip's level 0 is as good: the result of either level fits in one segment (decision 0026)."""
+"""Below this many bytes igzip's level 0 is as good: the result of either level fits in one segment (decision 0006)."""
 GZIP_FORMAT: Final = 31
 MAX_REMEMBERED: Final = 256
 LONGEST_REMEMBERED: Final = 128

@@ -1,4 +1,4 @@
-"""Answers in parts: the body comes over time, and its end is not known beforehand (decision 0057). Compiled.
+"""Answers in parts: the body comes over time, and its end is not known beforehand (decision 0032). Compiled.
 
 A program answers with a PartsResponse, later than at once: from a task. The transport writes the head and opens the `Parts`; from
 then on the program sends parts. A transport has an outlet for each such answer. Everything happens in the thread of the event loop.

@@ -1,4 +1,4 @@
-"""The limits for requests, and how often each was reached (decision 0032). Compiled."""
+"""The limits for requests, and how often each was reached (decision 0020). Compiled."""
 
 from __future__ import annotations
 

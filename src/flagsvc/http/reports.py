@@ -1,6 +1,6 @@
 """The reports of SDKs, as shapes: usage metrics of one application, those of many, registrations, and impact metrics. Compiled.
 
-Both programs take what a real server takes (behaviour: POST /proxy/client/metrics; decision 0010). An entry that cannot be read
+Both programs take what a real server takes (behaviour: POST /proxy/client/metrics; decision 0016). An entry that cannot be read
 costs only itself: in its place the checked report has null.
 """
 

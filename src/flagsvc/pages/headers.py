@@ -1,4 +1,4 @@
-"""The headers of pages, their cookies, and where a change may come from (decision 0053)."""
+"""The headers of pages, their cookies, and where a change may come from (decision 0032)."""
 
 from __future__ import annotations
 

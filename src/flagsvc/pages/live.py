@@ -1,4 +1,4 @@
-"""Event streams of live pages: hints that something has changed (decision 0057). A page then asks for its part again.
+"""Event streams of live pages: hints that something has changed (decision 0032). A page then asks for its part again.
 
 Everything but `announce` happens in the thread of the event loop.
 """

@@ -1,4 +1,4 @@
-"""The limit on tries to sign in at pages (decision 0053). Only wrong tries count.
+"""The limit on tries to sign in at pages (decision 0032). Only wrong tries count.
 
 Each network has a limit, and all of them together have one, so that guesses from many addresses are slow, too. That one
 refuses no network without recent wrong tries: it must not lock out everybody else.

@@ -147,7 +147,7 @@ def listen_in_groups(host: str | None, port: int, count: int, *, mode: str = DEF
     """Return one group of listening sockets for each of `count` processes. Raises ListenError.
 
     There is only one group for all if the system does not distribute connections over several sockets, and for a Unix socket
-    (decision 0023).
+    (decision 0018).
     """
     # Unlike shared sockets, this one fails if another process of this user listens on the port.
     alone = listen(host, port, mode=mode)

@@ -1,4 +1,4 @@
-"""The limits for connections of one process, from the options and the limits of the system (decision 0032)."""
+"""The limits for connections of one process, from the options and the limits of the system (decision 0020)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage on a Redis or Valkey server, which replicas share (specification: Options; decision 0029).
+"""Storage on a Redis or Valkey server, which replicas share (specification: Options; decision 0013).
 
 Every request has a time limit, and every error is a StoreError. This module imports Redis, so it is
 imported only if the storage is on such a server.

@@ -1,6 +1,6 @@
 """Prepares the database at the start of a flag server, and composes the startup notices.
 
-In a database without API tokens it creates those of the options, as a real server does (decision 0065).
+In a database without API tokens it creates those of the options, as a real server does (decision 0003).
 """
 
 from __future__ import annotations

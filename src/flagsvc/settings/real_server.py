@@ -1,4 +1,4 @@
-"""The variables of a real Unleash server, one row each: what becomes of each of them at `flagsvc server` (decision 0065).
+"""The variables of a real Unleash server, one row each: what becomes of each of them at `flagsvc server` (decision 0003).
 
 Three readers share the rows: `adopt`, which takes their values, the warnings about the others, and the table of
 docs/how-to/move-over-from-a-real-server.md, which `make docs` writes.

@@ -1,4 +1,4 @@
-"""The kind of value that names the storage: a folder, or the server that replicas share (decision 0029).
+"""The kind of value that names the storage: a folder, or the server that replicas share (decision 0013).
 
 As in `kinds.py`, a parser knows no option and no source, and reads its own results unchanged.
 """

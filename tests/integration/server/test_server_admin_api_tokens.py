@@ -1,4 +1,4 @@
-"""`/api/admin/api-tokens` on the wire: statuses and bodies are the real server's, except for the secrets (decision 0017)."""
+"""`/api/admin/api-tokens` on the wire: statuses and bodies are the real server's, except for the secrets (decision 0025)."""
 
 from __future__ import annotations
 

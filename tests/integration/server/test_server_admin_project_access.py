@@ -1,4 +1,4 @@
-"""Roles in a project are given and taken on the admin API (decision 0055)."""
+"""Roles in a project are given and taken on the admin API (decision 0024)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projects are created, changed and deleted on the admin API (decision 0055)."""
+"""Projects are created, changed and deleted on the admin API (decision 0024)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real PostgreSQL standby: a server reads from it, takes changes once promoted, and outlives the primary (decision 0068)."""
+"""A real PostgreSQL standby: a server reads from it, takes changes once promoted, and outlives the primary (decision 0023)."""
 
 from __future__ import annotations
 

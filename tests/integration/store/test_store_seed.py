@@ -1,7 +1,7 @@
 """A seed is written into an empty database as a whole or not at all.
 
 The first start creates one administrator and one token, which it shows once.
-The initial tokens: created while the database has no API token, and then never again (decision 0065).
+The initial tokens: created while the database has no API token, and then never again (decision 0003).
 """
 
 from __future__ import annotations

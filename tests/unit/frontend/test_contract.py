@@ -1,4 +1,4 @@
-"""The frontend API of the flag server: who may ask, what comes back, and what a change does (decision 0058)."""
+"""The frontend API of the flag server: who may ask, what comes back, and what a change does (decision 0026)."""
 
 from __future__ import annotations
 

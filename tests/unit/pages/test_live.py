@@ -1,4 +1,4 @@
-"""Event streams of live pages: bounded in number, kept alive by one timer, over with session or server (decision 0057)."""
+"""Event streams of live pages: bounded in number, kept alive by one timer, over with session or server (decision 0032)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A deployment of the reference gets the reference's shape of a variant, others the contract's (decision 0066)."""
+"""A deployment of the reference gets the reference's shape of a variant, others the contract's (decision 0003)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options for GitLab, and for gateways before the upstream (decision 0048)."""
+"""Options for GitLab, and for gateways before the upstream (decision 0012)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists by classes of contexts: a shorter way to the same bytes as an evaluation of each toggle (decision 0063).
+"""Lists by classes of contexts: a shorter way to the same bytes as an evaluation of each toggle (decision 0007).
 
 A class is what the constraints of a configuration make of a context (`fields`): for each field the pattern of its value, which is
 the results of all constraints on the field; the position of the time among the dates; and whether a list holds the user (`users`).

@@ -1,4 +1,4 @@
-"""Compiles a list answer for one class of contexts (decision 0063). Compiled.
+"""Compiles a list answer for one class of contexts (decision 0007). Compiled.
 
 Each toggle is followed in the order of an evaluation, up to the first part that can differ within the class. So the program draws
 the same random numbers, in the same order, as an evaluation without it.

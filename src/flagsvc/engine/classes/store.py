@@ -1,4 +1,4 @@
-"""The programs of the classes that are asked for most, within a bound in bytes (decision 0063). Compiled.
+"""The programs of the classes that are asked for most, within a bound in bytes (decision 0007). Compiled.
 
 A program pays once its class is asked for again. So a class gets one at its second sighting, and not before: classes that come
 once cost no more than one number each. Programs have a budget of look-ups, so that classes that are invented cannot cost much.

@@ -1,4 +1,4 @@
-"""Context enrichers at work (specification: Experimental options; decision 0038)."""
+"""Context enrichers at work (specification: Experimental options; decision 0005)."""
 
 from __future__ import annotations
 

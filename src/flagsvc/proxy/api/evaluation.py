@@ -127,7 +127,7 @@ class Evaluator:
         self.headers = answers.personal if addressed else answers.evaluation
 
     def evaluate(self, call: Call, context: Context, names: list[str], everything: bool) -> Response:
-        """Return the answer to a context, without evaluation if the caller or the cache has it already (decision 0022)."""
+        """Return the answer to a context, without evaluation if the caller or the cache has it already (decision 0006)."""
         snapshot = self.holder.current
         if snapshot is None:
             raise not_ready()

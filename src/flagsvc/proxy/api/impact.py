@@ -1,6 +1,6 @@
 """Impact metrics that applications report, and impact metrics that browsers may report. Compiled.
 
-Source: (dialects: Impact metrics; decision 0050).
+Source: (dialects: Impact metrics; decision 0016).
 """
 
 from __future__ import annotations

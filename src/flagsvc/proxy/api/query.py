@@ -1,4 +1,4 @@
-"""The evaluation context in a query string, and the limits of any context (behaviour: Context by GET; decision 0032). Compiled.
+"""The evaluation context in a query string, and the limits of any context (behaviour: Context by GET; decision 0020). Compiled.
 
 A name is plain (`userId`, `region`), one level deep (`properties[region]`) or a list (`region[]`, `region[0]`). A component with a
 bad percent escape, or whose bytes are no UTF-8, stays literal as a whole, as JavaScript's decodeURIComponent has it.

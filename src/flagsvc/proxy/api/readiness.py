@@ -1,4 +1,4 @@
-"""Whether callers should be sent to this process, and how old its configuration is (decision 0028).
+"""Whether callers should be sent to this process, and how old its configuration is (decision 0013).
 
 Only probes and the age header use this. Evaluations are answered in any case.
 """

@@ -1,4 +1,4 @@
-"""The life of a proxy's options: from a set of options to what answers callers, and from there to the next set (decision 0069).
+"""The life of a proxy's options: from a set of options to what answers callers, and from there to the next set (decision 0014).
 
 setup.py        what follows from a set of options without an event loop, for the process and for each environment
 feeds.py        the upstream side of an environment: polls, stores, reports

@@ -5,7 +5,7 @@ impact      impact metrics, which applications measure: their bounds and sums; `
 unsent      stores counts that cannot be sent, as one `record`
 reporter    registers the proxy, decides when to send and to store, and splits reports if the upstream refuses large ones
 
-Unsent counts have no time limit. `UsageCounters` has the bound on their size. A kill loses what is not stored yet (decision 0030).
+Unsent counts have no time limit. `UsageCounters` has the bound on their size. A kill loses what is not stored yet (decision 0017).
 """
 
 from flagsvc.proxy.usage.counters import UsageBucket, UsageCounters, UsageSource

@@ -1,7 +1,7 @@
 """Impact metrics: counters, gauges and histograms of applications, on their way to the upstream. Compiled.
 
 An SDK reports what it measured since its last report. So counters and histograms add up, and of a gauge the last value counts
-(dialects: Impact metrics; decision 0050).
+(dialects: Impact metrics; decision 0016).
 """
 
 from __future__ import annotations

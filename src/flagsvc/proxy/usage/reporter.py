@@ -1,7 +1,7 @@
 """Registers this proxy with the upstream, and sends usage metrics.
 
 Counts that could not be sent are kept in memory. While sending fails they are also stored, so that a later run of this process, or
-another process, sends them (decision 0013; decision 0030).
+another process, sends them (decision 0017).
 
 A post is no larger than the upstream accepts, and its answer decides what is sent again. It registers once, and sends every
 `metricsInterval` with `metricsJitter` (specification: What the service does, points 3 and 4; Options; behaviour: Registration;

@@ -2,7 +2,7 @@
 
 A record belongs to the process that wrote it, as long as that process runs and rewrites it. The process that removes a record from
 the storage owns its counts, and a storage lets only one process remove it. Clocks of processes are not compared: a record
-is abandoned when another process has not seen it change for a time (decision 0030).
+is abandoned when another process has not seen it change for a time (decision 0017).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     parent: WorkerPool ── socket pair ── ParentLink: worker     documents and switches go down, counts and requests come up
 
 `messages` is pure, `channel` is one end of a socket pair, `metric_sums` adds up the workers' metrics
-(decision 0023).
+(decision 0018).
 
 - A new configuration: `DocumentDistribution` sends it; all workers prepare it and say so, then all switch. `link` is the side of
   the worker.

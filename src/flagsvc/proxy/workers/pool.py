@@ -450,7 +450,7 @@ class WorkerHeartbeat:
     """Pings all workers, and kills those that are silent for `timeout_s` seconds. `hangs` counts the killed workers.
 
     A process that is stopped, or runs custom code without end, keeps its sockets, and the kernel keeps giving it connections.
-    Without pings its parent would only see that the process still exists (decision 0036).
+    Without pings its parent would only see that the process still exists (decision 0018).
 
     With a timeout of 0 the pool does not run it. The pool also starts the replacements.
     """

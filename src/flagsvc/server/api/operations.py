@@ -90,7 +90,7 @@ def find_word(server: ApiContext) -> str:
 def ready(call: ApiCall) -> Answer:
     """Return readiness: 200 if the database answers and the server is not draining, else 503.
 
-    A server whose database takes no changes is ready, because it serves flags; the body says so (decision 0068).
+    A server whose database takes no changes is ready, because it serves flags; the body says so (decision 0023).
     """
     if find_objection(call.server):
         return BAD

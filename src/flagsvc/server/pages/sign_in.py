@@ -1,7 +1,7 @@
-"""Signing in and out: with a personal token, or with a link that works once (decision 0053). There are no passwords.
+"""Signing in and out: with a personal token, or with a link that works once (decision 0032). There are no passwords.
 
 Whom an authenticating proxy in front names signs in without a form. An OpenID provider answers once, to the same browser (decision
-0061).
+0034).
 """
 
 from __future__ import annotations

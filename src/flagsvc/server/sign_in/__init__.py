@@ -1,4 +1,4 @@
-"""Who signs in beside tokens and links: the persons that a proxy in front names, or an OpenID provider (decision 0061).
+"""Who signs in beside tokens and links: the persons that a proxy in front names, or an OpenID provider (decision 0034).
 
     ways.py       whom a proxy in front names
     provider.py   asks an OpenID provider; id_token.py checks its token

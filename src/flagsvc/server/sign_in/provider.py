@@ -1,4 +1,4 @@
-"""An OpenID provider: the address to sign in at, and the person of an answer (decision 0061)."""
+"""An OpenID provider: the address to sign in at, and the person of an answer (decision 0034)."""
 
 from __future__ import annotations
 

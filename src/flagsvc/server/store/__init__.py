@@ -9,6 +9,6 @@ fault.
 - An event: `Tx.record_event` in the transaction of the change; `store_events` stores it at the commit, and queues it for webhooks
   (outbox.py). `event_kinds.py` has a row for each type: its words, what the real server shows of it, how it is undone.
 - The database is lost: `Documents` goes on with what it read last. It takes no changes: `writability.py` has a row for each reason,
-  and probes until changes are taken (decision 0068).
+  and probes until changes are taken (decision 0023).
 - Permissions and roles: `actors.py`. Sessions and tokens: `Keyring` in `keyring.py`.
 """

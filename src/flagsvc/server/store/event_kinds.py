@@ -1,4 +1,4 @@
-"""The kinds of events: a row each, with its words, what the real server shows of it, and how it is undone (decision 0054).
+"""The kinds of events: a row each, with its words, what the real server shows of it, and how it is undone (decision 0027).
 
 An event holds all that its change needs to be undone. A new kind is a row here, and the call of its writer; if an undo sets back
 something that no row has yet, also a `Subject` in `undo/of_resources.py`.

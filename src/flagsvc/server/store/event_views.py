@@ -1,4 +1,4 @@
-"""What an event holds: the sides before and after a change, and the views of them that the real server shows (decision 0054)."""
+"""What an event holds: the sides before and after a change, and the views of them that the real server shows (decision 0027)."""
 
 from __future__ import annotations
 

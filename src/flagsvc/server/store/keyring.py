@@ -42,7 +42,7 @@ IDLE_S = 12 * 3600.0
 
 
 def hash_secret(secret: str) -> str:
-    """Return the hash under which a secret is stored. A secret is random, so a slow hash would add nothing (decision 0017)."""
+    """Return the hash under which a secret is stored. A secret is random, so a slow hash would add nothing (decision 0025)."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 

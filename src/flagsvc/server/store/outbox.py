@@ -1,4 +1,4 @@
-"""The queue of what webhooks have to send: filled in the transaction of each change, so that no event is lost (decision 0062).
+"""The queue of what webhooks have to send: filled in the transaction of each change, so that no event is lost (decision 0033).
 
 Several servers share it. `claim` gives a delivery to one of them for some time. What that server does not end comes up again.
 """

@@ -1,4 +1,4 @@
-"""PostgreSQL as companies run it: how its URL is read, and what each transaction states (decision 0067).
+"""PostgreSQL as companies run it: how its URL is read, and what each transaction states (decision 0023).
 
 A pooler such as PgBouncer gives each transaction another session, and the settings of a session come from the database, the role,
 the environment, and others in the same pool. So nothing here depends on a session: each transaction states at its beginning what it

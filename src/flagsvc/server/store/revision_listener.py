@@ -1,4 +1,4 @@
-"""Notices the changes that other servers make in the same database (decision 0018).
+"""Notices the changes that other servers make in the same database (decision 0022).
 
 On PostgreSQL a thread listens on its own connection, and reads the revision every second because poolers pass no notifications on;
 on SQLite it checks four times a second whether the file changed. After an error the thread connects again, with a growing delay.

@@ -1,7 +1,7 @@
 """An SQLite file: how connections open it, also where nothing can be written, and whether its files are still the opened ones.
 
 SQLite itself does not notice in WAL mode that its file was removed or replaced. It writes on into a file without a name, and what
-it has acknowledged is gone after a restart (decision 0068).
+it has acknowledged is gone after a restart (decision 0023).
 """
 
 from __future__ import annotations

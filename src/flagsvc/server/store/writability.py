@@ -1,4 +1,4 @@
-"""Whether the database takes changes: what the last failed change or probe found, said once for each change of it (decision 0068).
+"""Whether the database takes changes: what the last failed change or probe found, said once for each change of it (decision 0023).
 
 A change is always tried, also after an earlier one has failed. Only a probe finds that the database can be written again.
 """

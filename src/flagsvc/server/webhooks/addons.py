@@ -1,4 +1,4 @@
-"""The settings of webhooks, and their deliveries: list, make, change, delete, queue a test (dialects: Addons; decision 0062)."""
+"""The settings of webhooks, and their deliveries: list, make, change, delete, queue a test (dialects: Addons; decision 0033)."""
 
 from __future__ import annotations
 

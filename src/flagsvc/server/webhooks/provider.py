@@ -1,7 +1,7 @@
 """The one provider of addons, `webhook`: its parameters, the checks of their values (dialects: Addons), and the signature.
 
 The signature is that of the Standard Webhooks, an HMAC with SHA-256 over `id.timestamp.body`, in Base64, with the version `v1`
-before it (decision 0062). Receivers verify it with the libraries of Standard Webhooks or alone.
+before it (decision 0033). Receivers verify it with the libraries of Standard Webhooks or alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The addresses that webhooks may reach (option webhookNetworks; decision 0062). Pure.
+"""The addresses that webhooks may reach (option webhookNetworks; decision 0033). Pure.
 
 The address of the connection is checked, after the name is resolved. So no form of a URL and no answer of a name server matters.
 """

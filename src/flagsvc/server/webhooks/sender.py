@@ -1,4 +1,4 @@
-"""Sends what is in the queue of webhooks, from a thread of its own, so that no request waits for a receiver (decision 0062).
+"""Sends what is in the queue of webhooks, from a thread of its own, so that no request waits for a receiver (decision 0033).
 
 Several servers share the queue. A server claims each delivery. A receiver gets an event at least once: again if its
 answer does not arrive, or if a server ends before it has stored the answer.

@@ -1,4 +1,4 @@
-"""Body templates: the part of Mustache that needs no code, no files and no other delimiters (decision 0062). Pure.
+"""Body templates: the part of Mustache that needs no code, no files and no other delimiters (decision 0033). Pure.
 
 An editor writes a template, and the server runs it for each event. So the length of a template is bounded, reading takes time in
 proportion to the length, and each name that is looked up and each round of a section counts as a step.

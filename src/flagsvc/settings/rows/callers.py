@@ -11,7 +11,7 @@ from flagsvc.settings.option import Scope, Section, option
 LISTED, LOOKED_UP = "static", "upstream"
 """The values of tokenValidation."""
 DIALECTS = ("proxy", "frontend", "client")
-"""The names of the dialects of the proxy (decision 0046)."""
+"""The names of the dialects of the proxy (decision 0011)."""
 
 
 class CallerOptions(Options):

@@ -1,4 +1,4 @@
-"""The work on an answer ends when its caller is gone (decision 0038)."""
+"""The work on an answer ends when its caller is gone (decision 0005)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers in parts: chunks over time, bounded for slow readers, and over with their connection (decision 0057)."""
+"""Answers in parts: chunks over time, bounded for slow readers, and over with their connection (decision 0032)."""
 
 from __future__ import annotations
 

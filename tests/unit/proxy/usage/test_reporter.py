@@ -106,7 +106,7 @@ async def test_counts_that_will_never_be_taken_are_dropped(status: int) -> None:
 )
 @asynchronous
 async def test_counts_that_may_be_taken_later_are_kept(error: UpstreamError) -> None:
-    """Among them what may have arrived although the answer did not (decision 0013)."""
+    """Among them what may have arrived although the answer did not (decision 0017)."""
     async with running() as world:
         world.upstream.faults = [error]
         world.usage.count("a", True)

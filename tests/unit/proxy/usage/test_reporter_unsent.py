@@ -176,7 +176,7 @@ async def test_what_will_never_be_taken_is_out_of_storage_too() -> None:
 
 @asynchronous
 async def test_an_ambiguous_failure_sends_again_and_once_more_after_a_kill() -> None:
-    """If it is unknown whether counts arrived, they are sent again (decision 0030). During the attempt they are stored."""
+    """If it is unknown whether counts arrived, they are sent again (decision 0017). During the attempt they are stored."""
     record_store = MemoryRecordStore()
     upstream = HangingUpstream()
     upstream.gate.set()

@@ -1,4 +1,4 @@
-"""The checks before a handler, in their order (import validation 1; 1.2; 5; decision 0020)."""
+"""The checks before a handler, in their order (import validation 1; 1.2; 5; decision 0024)."""
 
 from __future__ import annotations
 

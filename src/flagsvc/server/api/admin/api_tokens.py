@@ -1,4 +1,4 @@
-"""`/api/admin/api-tokens`: the tokens of clients, as on the real server, but secrets are shown only once (decision 0017).
+"""`/api/admin/api-tokens`: the tokens of clients, as on the real server, but secrets are shown only once (decision 0025).
 
 At `/api/admin/projects/…/api-tokens` the owners and members of a project manage its tokens, too.
 """

@@ -1,7 +1,7 @@
 """`/api/admin/environments`, and the environments of projects.
 
 The open-source edition of the real server cannot create, change and delete environments. These routes of ours have the paths and
-bodies of its other editions (decision 0055).
+bodies of its other editions (decision 0024).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`/api/admin/events`, `/api/admin/search/events`: what was changed, who changed it and how (decision 0054); and undoing it."""
+"""`/api/admin/events`, `/api/admin/search/events`: what was changed, who changed it and how (decision 0027); and undoing it."""
 
 from __future__ import annotations
 

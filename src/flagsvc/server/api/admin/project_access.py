@@ -1,7 +1,7 @@
 """`/api/admin/projects/…/access`: owners and administrators give roles in a project.
 
 The open-source edition of the real server cannot do that. These routes of ours have the paths and bodies of its other editions
-(decision 0055).
+(decision 0024).
 """
 
 from __future__ import annotations

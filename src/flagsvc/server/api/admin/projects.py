@@ -1,7 +1,7 @@
 """`/api/admin/projects`: lists, shows, creates, changes and deletes projects.
 
 The open-source edition of the real server only lists and shows. Our other routes have the paths and bodies of the other editions
-(decision 0055).
+(decision 0024).
 """
 
 from __future__ import annotations

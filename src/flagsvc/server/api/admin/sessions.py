@@ -1,4 +1,4 @@
-"""Sessions of the pages, and links that open one; only ours has these routes (decision 0053)."""
+"""Sessions of the pages, and links that open one; only ours has these routes (decision 0032)."""
 
 from __future__ import annotations
 

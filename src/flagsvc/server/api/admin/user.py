@@ -1,6 +1,6 @@
 """`/api/admin/user`: the caller, and the caller's personal tokens (import validation 6).
 
-Administrators manage the tokens of other users at `/api/admin/user-admin/…/tokens`. Only ours has that (decision 0017).
+Administrators manage the tokens of other users at `/api/admin/user-admin/…/tokens`. Only ours has that (decision 0025).
 """
 
 from __future__ import annotations

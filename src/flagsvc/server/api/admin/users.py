@@ -1,4 +1,4 @@
-"""`/api/admin/user-admin`: administrators list, create, change and delete users, and unlink accounts elsewhere (decision 0061)."""
+"""`/api/admin/user-admin`: administrators list, create, change and delete users, and unlink accounts elsewhere (decision 0034)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of a backup: JSON under gzip, a header first, a count and a digest last (decision 0059).
+"""The lines of a backup: JSON under gzip, a header first, a count and a digest last (decision 0031).
 
 The digest is the SHA-256 of all lines before the last one. It finds damage; it is no signature.
 """

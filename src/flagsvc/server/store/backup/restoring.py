@@ -1,4 +1,4 @@
-"""Restores a backup into a database of either kind, in one transaction (decision 0059).
+"""Restores a backup into a database of either kind, in one transaction (decision 0031).
 
 The schema is first that of the backup, then the newest one, so a backup of an older version is migrated as a database is.
 

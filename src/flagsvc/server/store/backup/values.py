@@ -1,4 +1,4 @@
-"""Checks the values of a backup's rows against what the server itself writes (decision 0059).
+"""Checks the values of a backup's rows against what the server itself writes (decision 0031).
 
 Seed files have the same shapes, which take a value as it stands. A refused value would fail when somebody reads the row.
 """

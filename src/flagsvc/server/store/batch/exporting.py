@@ -38,7 +38,7 @@ STRATEGY: Final = (
 FIELD: Final = ("name", "description", "stickiness", "sortOrder", "legalValues", "project")
 """The members of a flag, a strategy and a context field that an export has, in its order."""
 MAX_NAMES_IN_EVENT = 1000
-"""The most names of features in the event of an export (decision 0019)."""
+"""The most names of features in the event of an export (decision 0028)."""
 
 
 def export(tx: Tx, query: Mapping[str, Any]) -> Json:

@@ -1,7 +1,7 @@
 """What an import changes: it is carried out, and the flags are compared before and after it.
 
 So a preview knows no rules of its own: `Store.dry_run` rolls an import back. Copying flags from an environment
-to others of the same server is an import of their state in the first environment (decision 0060).
+to others of the same server is an import of their state in the first environment (decision 0028).
 """
 
 from __future__ import annotations

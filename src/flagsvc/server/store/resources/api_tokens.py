@@ -1,6 +1,6 @@
 """API tokens: list, create, change expiry, delete; as on the real server's `/api/admin/api-tokens`.
 
-Only `create` returns the secret. Later answers contain the masked secret (decision 0017), which also identifies the token in
+Only `create` returns the secret. Later answers contain the masked secret (decision 0025), which also identifies the token in
 requests.
 """
 

@@ -1,4 +1,4 @@
-"""Lists and searches events (the real server's /api/admin/events and /api/admin/search/events; decision 0054)."""
+"""Lists and searches events (the real server's /api/admin/events and /api/admin/search/events; decision 0027)."""
 
 from __future__ import annotations
 

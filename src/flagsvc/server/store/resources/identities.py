@@ -1,4 +1,4 @@
-"""Persons that somebody else has authenticated: their users, and the roles of their groups (decision 0061).
+"""Persons that somebody else has authenticated: their users, and the roles of their groups (decision 0034).
 
 An identity is an issuer and a subject there. It belongs to a user until it is unlinked: a name or an address that the issuer gives
 to somebody else later opens nothing.

@@ -1,4 +1,4 @@
-"""The roles of users in projects: owner and member (decision 0055)."""
+"""The roles of users in projects: owner and member (decision 0024)."""
 
 from __future__ import annotations
 

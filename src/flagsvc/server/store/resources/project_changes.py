@@ -1,4 +1,4 @@
-"""Creates, changes and deletes projects (decision 0055)."""
+"""Creates, changes and deletes projects (decision 0024)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is signed in at the pages: sessions, and the links that open one (decision 0053).
+"""Who is signed in at the pages: sessions, and the links that open one (decision 0032).
 
 A session and a link are rows of the tokens: their secrets are stored hashed, the keyring knows them, and they end with their user.
 """

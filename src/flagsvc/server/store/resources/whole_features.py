@@ -1,4 +1,4 @@
-"""Features and strategies with everything that belongs to them: as events hold them (decision 0054), and copied (`…/clone`).
+"""Features and strategies with everything that belongs to them: as events hold them (decision 0027), and copied (`…/clone`).
 
 Many are removed and put back together.
 """

@@ -1,4 +1,4 @@
-"""The start of a flag server with a seed (decision 0042); and a first start. That creates the token of a user, because an admin
+"""The start of a flag server with a seed (decision 0030); and a first start. That creates the token of a user, because an admin
 token may not import.
 
 | The database | Outcome | What is written |

@@ -1,4 +1,4 @@
-"""Makes a database what a seed says: a seed file as the wanted state (decision 0059).
+"""Makes a database what a seed says: a seed file as the wanted state (decision 0030).
 
 What the seed does not name stays: entries, and keys of entries. Null clears a value that may be missing. A list that an entry
 names is whole. A plan is the same work in a transaction that is rolled back. Each change of a flag is an event of its own, as by

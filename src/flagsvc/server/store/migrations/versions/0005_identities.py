@@ -1,4 +1,4 @@
-"""Accounts of users elsewhere, and answers of a provider that were used (decision 0061)."""
+"""Accounts of users elsewhere, and answers of a provider that were used (decision 0034)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks with the queue of their deliveries (decision 0062), and an index for the history of one author."""
+"""Webhooks with the queue of their deliveries (decision 0033), and an index for the history of one author."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The roles that the groups of an account gave to its user (decision 0061)."""
+"""The roles that the groups of an account gave to its user (decision 0034)."""
 
 from __future__ import annotations
 

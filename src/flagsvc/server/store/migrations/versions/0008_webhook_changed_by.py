@@ -1,4 +1,4 @@
-"""Who changed a webhook last: events without a project go only where an administrator did (decision 0062)."""
+"""Who changed a webhook last: events without a project go only where an administrator did (decision 0033)."""
 
 from __future__ import annotations
 
