@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 import pytest
-from support.isolated_processes import Asked, JoinedWorker, OneProcess, Tables, View, Walked, WithWorkers
-from support.isolation import MARK, PROJECT, MarkedSession, MarkedUpstream, Side, Universe, random_tables
+from marked_upstreams import MARK, PROJECT, MarkedSession, MarkedUpstream, Side, Universe, random_tables
+from walked_processes import Asked, JoinedWorker, OneProcess, Tables, View, Walked, WithWorkers
 
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.generations import feeds, lookups
@@ -38,7 +38,6 @@ POSTS = (
 
 
 def marks_in(text: str) -> set[str]:
-    """Return the marks in a text."""
     return set(MARK.findall(text))
 
 
@@ -65,7 +64,6 @@ class Walk:
         self.check_outside()
 
     async def step(self) -> None:
-        """Take one step."""
         drawn = self.random.random()
         if drawn < 0.94:
             await self.ask()
@@ -106,7 +104,7 @@ class Walk:
     def owner_of(self, key: str, view: View) -> str | None:
         """Return the mark that may be in an answer to a key of some environments; None if the key opens nothing.
 
-        A key of an environment that is being replaced opens the replaced environment if it lists the key, and else its successor.
+        While an environment is replaced, a key of both opens the former environment, and a new key opens the coming environment.
         """
         for name, table in view.tables.items():
             if key in (*table.keys, *table.tokens):
@@ -191,7 +189,6 @@ class Walk:
         return json.dumps({"context": {"userId": "7", "properties": {"region": "eu"}}, "toggles": names}).encode()
 
     async def answer(self, asked: Asked, request: Request, body: bytes) -> Response:
-        """Return the answer of a process."""
         contract = asked.contract
         admitted = contract.admit(request)
         if isinstance(admitted, Response):
