@@ -128,7 +128,7 @@ def test_what_is_empty_is_refused(client: AppClient) -> None:
         assert (answer.status, answer.json()) == (400, {"name": "BadDataError", "message": INVALID, "details": details})
 
 
-MISSHAPEN: tuple[tuple[dict[str, Any], str, str], ...] = (
+MISSHAPEN: tuple[tuple[Any, str, str], ...] = (
     ({"tokenName": "t", "type": "admin"}, "/body/type", "must match pattern"),
     ({"tokenName": "t"}, "/body/type", "is required"),
     ({"type": "backend"}, "/body/tokenName", "is required"),

@@ -33,7 +33,7 @@ OF_FILES: dict[str, Any] = {name: SAMPLES[name][1] for name in ("customStrategie
 every_sample = pytest.mark.parametrize("name", SAMPLES)
 
 
-def check(loaded: Loaded, name: str, source: str) -> None:
+def check(loaded: Loaded[ProxyOptions], name: str, source: str) -> None:
     """Assert that the option has its sample value, from `source`."""
     kept = kept_as(name)
     assert getattr(loaded.options, BY_NAME[kept].field) == SAMPLES[name][1]

@@ -36,17 +36,17 @@ every_own = pytest.mark.parametrize("name", [option.name for option in DIVIDED i
 native_or_text = pytest.mark.parametrize("native", [False, True], ids=["text", "native"])
 
 
-def options_of(loaded: Loaded, name: str = FIRST) -> ProxyOptions:
+def options_of(loaded: Loaded[ProxyOptions], name: str = FIRST) -> ProxyOptions:
     """Return the options of one environment."""
     return dict(loaded.options.environments)[name]
 
 
-def value_of(loaded: Loaded, option: str, name: str = FIRST) -> object:
+def value_of(loaded: Loaded[ProxyOptions], option: str, name: str = FIRST) -> object:
     """Return the value of an option in one environment."""
     return getattr(options_of(loaded, name), BY_NAME[option].field)
 
 
-def check(loaded: Loaded, option: str, source: str, expected: object = None) -> None:
+def check(loaded: Loaded[ProxyOptions], option: str, source: str, expected: object = None) -> None:
     """Assert that the first environment has the sample value, from `source`, and that the second one and the process have not."""
     kept = kept_as(option)
     assert value_of(loaded, kept) == (SAMPLES[option][1] if expected is None else expected)

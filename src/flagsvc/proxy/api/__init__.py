@@ -5,17 +5,17 @@
 
 This package knows statuses, headers and bodies. It refuses to know sockets, the upstream server and how a toggle is decided.
 
-- The routes: a module of `dialects/` for each API, and `operations.py` for all others.
+- The routes: `dialects.py` has those of each API, and `operations.py` all others.
 - Which environment answers: `Router.check_head` in `router.py` looks the key up in its `KeyTable`, and passes the request on to the
   `Service` of that environment, else to that of the process. `Entrance` says which generation answers.
 - A refused key: `Service.check` calls `KeyCheck.find_key` of `http/keys.py`, which raises the 401 or 403; with rate limits
-  by way of `rate.py`. `error_body` of the `WireFormat` writes the body, below `/api` that of `dialects/real_server_format.py`. A
+  by way of `rate.py`. `error_body` of the `WireFormat` writes the body, below `/api` that of `RealServerFormat`. A
   body that is not JSON takes the same way from `http/json_text.py`.
 - A token that no option lists: `Router.answer_later` asks for it (see flagsvc.proxy.tokens). A token of some projects sees the part
   of the snapshot that a `ScopedHolder` of `scopes.py` keeps.
-- A context is read: `WireFormat` in `wire_format.py`, over `query.py` and `body.py`. Its bounds are in `context_limits.py`.
-- A body that is too large (413): `encoding.py`, and `Service.check_body`.
-- CORS: `Cors` in `cors.py`; `Service.preflight` answers OPTIONS.
+- A context is read: `WireFormat` in `wire_format.py`, over `query.py` and `body.py`. Its bounds are `ContextLimits` of `query.py`.
+- A body that is too large (413): `Service.check_body`.
+- CORS: `Cors` in `answers.py`; `Service.preflight` answers OPTIONS.
 - The tag of an answer, and a 304: `evaluation.py`, with the key of `engine/canonical.py`. An answer that depends on chance or time
   gets a hash of its body, in `answers.py`.
 - An old SDK gets its segments inlined: `ClientFeatures.read_filter` in `server_side.py`, `client_documents.py`.
