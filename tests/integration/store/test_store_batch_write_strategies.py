@@ -90,7 +90,7 @@ def test_ids_are_new_and_parameters_complete(scene: Scene) -> None:
     ]
 
 
-ORDERS = [
+ORDERS: list[tuple[list[int | None], list[int]]] = [
     ([2, None, None], [2, 3, 3]),
     ([None, 2, None], [0, 2, 3]),
     ([3, None, 5, None], [3, 4, 5, 6]),
