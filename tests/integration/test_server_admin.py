@@ -157,7 +157,7 @@ def real() -> Iterator[Ask]:
 
 
 def asking(send: Callable[[str, str, Any, dict[str, str]], processes.Answer]) -> Ask:
-    """Return what sends a call; one that changes something says that it is JSON, body or not."""
+    """Return what sends a call; a change says that it is JSON, with a body or without."""
 
     def ask(method: str, path: str, body: Any) -> processes.Answer:
         return send(method, path, body, {"Content-Type": "application/json"} if method in ("POST", "PUT") else {})

@@ -113,7 +113,7 @@ def test_refusals(store: Store, run: Run, tmp_path: Path) -> None:
 
 
 def test_a_value_that_the_server_does_not_write(store: Store, run: Run, tmp_path: Path) -> None:
-    """One line says where it is and what was expected. A webhook that is refused comes back disabled, with a line as well."""
+    """A line tells the place and the expected value. A webhook that is refused comes back disabled, with a line as well."""
     file, before = tmp_path / "flags.backup", rows_of(backup_of(store))
     file.write_bytes(remade(with_value("strategies", constraints=5)(lines_of(backup_of(store)))).getvalue())
     called = run("restore", file, "--replace")

@@ -55,7 +55,7 @@ def test_the_accounts_of_a_user(client: AppClient) -> None:
 
 
 def test_an_unlinked_account_opens_nothing(client: AppClient) -> None:
-    """Its sessions end, those of tokens and those of other users stay. An administrator is not linked again by a name."""
+    """Its sessions end. Sessions of tokens and of other users stay. An administrator is not linked again by a name."""
     boss, reader = link(client, BOSS, HEADER, "boss"), named(client, "reader")
     by_header, by_token = named(client, "boss"), Visitor(client)
     assert by_header.see("/flags", **{"x-user": "boss"}).status == 200
@@ -81,7 +81,7 @@ def test_a_provider_and_the_header_are_two_ways(client: AppClient) -> None:
 
 
 def test_another_person_gets_the_user_after_it(client: AppClient) -> None:
-    """A user who is no administrator can be linked to a new account at the issuer, as one whose address has moved there."""
+    """A user who is no administrator can be linked to a new account at the issuer."""
     account = link(client, READER, ISSUER, "old")
     with client.server.store.writing(None) as tx, pytest.raises(CallerError, match="linked to another account"):
         identities.find_user(tx, Person(ISSUER, "new", username="reader"))
@@ -102,7 +102,7 @@ def test_what_is_told(client: AppClient) -> None:
 
 
 def test_who_may(client: AppClient) -> None:
-    """Administrators only. An account of another user, and one that is gone, is not found."""
+    """Administrators only. An account of another user is not found, and neither is an account that is gone."""
     account = link(client, READER, ISSUER, "r-1")
     path = f"{USERS}/{READER}/accounts"
     for token in (EDITOR_SECRET, VIEWER_SECRET):

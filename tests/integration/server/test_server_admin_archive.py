@@ -100,9 +100,3 @@ def test_features_of_another_project(client: AppClient, act: str) -> None:
     assert (answer.status, answer.json()["name"]) == (403, "InvalidOperationError")
     assert '("other") does not match the project provided in request URL ("default")' in answer.json()["message"]
     assert "a" in names(client)
-
-
-def test_an_archived_project_revives_nothing(client: AppClient) -> None:
-    """No feature can be revived in a project that is archived or missing."""
-    for project in ("gone", "nosuch"):
-        assert client.post(f"/api/admin/projects/{project}/revive", {"features": ["lost"]}).status == 404

@@ -44,26 +44,6 @@ def test_a_child_has_one_parent(client: AppClient) -> None:
     assert of(client, "child") == [{"feature": "third", "enabled": False, "variants": []}]
 
 
-@pytest.mark.parametrize(
-    ("child", "parent", "status", "text"),
-    [
-        ("child", "child", 403, "A feature flag cannot depend on itself."),
-        ("parent", "third", 403, "Cannot add a dependency to the feature that other features depend on."),
-        ("third", "child", 403, "Cannot add a dependency to the feature that has parent dependency."),
-        ("third", "nosuch", 403, "No active feature nosuch exists"),
-        ("third", "old", 403, "No active feature old exists"),
-        ("third", "elsewhere", 403, "Parent and child features should be in the same project"),
-        ("nosuch", "parent", 404, 'There\'s no feature named "nosuch" in project "default".'),
-        ("elsewhere", "parent", 404, 'but there\'s a feature with that name in project "other"'),
-    ],
-)
-def test_what_cannot_depend(client: AppClient, child: str, parent: str, status: int, text: str) -> None:
-    """The first problem is the error."""
-    answer = client.post(f"{FEATURES}/{child}/dependencies", {"feature": parent})
-    assert (answer.status, answer.json()["message"].endswith(text)) == (status, True)
-    assert of(client, "third") == []
-
-
 def test_removing(client: AppClient) -> None:
     """One dependency or all are removed; it is no error if there was none, and a feature of another project does not change."""
     one, every = f"{FEATURES}/child/dependencies/parent", f"{FEATURES}/child/dependencies"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from sqlalchemy import select
 
 from flagsvc.server.store.schema import events
@@ -107,24 +106,24 @@ def test_a_protected_one_stays(client: AppClient) -> None:
     assert client.get(f"{URL}/live").status == 200
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "text"),
-    [
-        ({"name": "production", "type": "test"}, 409, "There already exists an environment with the name production"),
-        ({"name": "a b", "type": "test"}, 400, '"name" must be URL friendly. You provided "a b".'),
-        ({"name": "", "type": "test"}, 400, '"name" is not allowed to be empty.'),
-        ({"name": "x", "type": ""}, 400, '"type" is not allowed to be empty.'),
-        ({"name": "x", "type": "t" * 256}, 400, '"type" length must be less than or equal to 255 characters long.'),
-        ({"name": "*", "type": "test"}, 400, '"name" must not be *, which stands for all environments'),
-        ({"name": "x"}, 400, "The `/body/type` property is required. It was not present on the data you sent."),
-    ],
+REFUSED = (
+    ({"name": "production", "type": "test"}, 409, "There already exists an environment with the name production"),
+    ({"name": "a b", "type": "test"}, 400, '"name" must be URL friendly. You provided "a b".'),
+    ({"name": "", "type": "test"}, 400, '"name" is not allowed to be empty.'),
+    ({"name": "x", "type": ""}, 400, '"type" is not allowed to be empty.'),
+    ({"name": "x", "type": "t" * 256}, 400, '"type" length must be less than or equal to 255 characters long.'),
+    ({"name": "*", "type": "test"}, 400, '"name" must not be *, which stands for all environments'),
+    ({"name": "x"}, 400, "The `/body/type` property is required. It was not present on the data you sent."),
 )
-def test_what_cannot_be_created(client: AppClient, body: Any, status: int, text: str) -> None:
+
+
+def test_what_cannot_be_created(client: AppClient) -> None:
     """The error gives the reason, and nothing is created."""
-    answer = client.post(URL, body)
-    assert (answer.status, answer.json()["details"][0]["message"][: len(text)]) == (status, text)
-    assert len(client.get(URL).json()["environments"]) == 3
-    assert recorded(client) == []
+    for body, status, text in REFUSED:
+        answer = client.post(URL, body)
+        assert (answer.status, answer.json()["details"][0]["message"][: len(text)]) == (status, text)
+        assert len(client.get(URL).json()["environments"]) == 3
+        assert recorded(client) == []
 
 
 def test_checking_a_name(client: AppClient) -> None:
@@ -133,15 +132,3 @@ def test_checking_a_name(client: AppClient) -> None:
     assert client.post(f"{URL}/validate", {"name": "production"}).status == 409
     assert client.post(f"{URL}/validate", {"name": "a b"}).status == 400
     assert client.get(f"{URL}/staging").status == 404
-
-
-def test_who_may(client: AppClient) -> None:
-    """Only an administrator may create, check, change and delete environments; a missing one is a 404."""
-    calls = (
-        ("POST", URL, {"name": "x", "type": "test"}),
-        ("POST", f"{URL}/validate", {"name": "x"}),
-        ("PUT", f"{URL}/update/production", {"type": "x"}),
-        ("DELETE", f"{URL}/production", None),
-    )
-    assert [client.ask(*call, token=EDITOR_SECRET).status for call in calls] == [403] * 4
-    assert client.put(f"{URL}/update/nosuch", {"type": "x"}).status == 404

@@ -84,18 +84,3 @@ def test_giving_and_taking(client: AppClient) -> None:
     assert client.post(url, {"environment": "development"}).status == 200
     assert len(client.get(f"{PROJECT}/features/a/environments/development/strategies").json()) == 1
     assert client.get(f"{PROJECT}/features/a/environments/development").json()["enabled"] is False
-
-
-@pytest.mark.parametrize(
-    ("project", "body", "status", "text"),
-    [
-        ("default", {"environment": "production"}, 409, "default already has the environment production enabled"),
-        ("default", {"environment": "nosuch"}, 400, "Environment nosuch does not exist"),
-        ("nosuch", {"environment": "production"}, 404, "No project found"),
-        ("default", {}, 400, "The `/body/environment` property is required. It was not present on the data you sent."),
-    ],
-)
-def test_what_cannot_be_given(client: AppClient, project: str, body: Any, status: int, text: str) -> None:
-    """The error gives the reason."""
-    answer = client.post(f"/api/admin/projects/{project}/environments", body)
-    assert (answer.status, answer.json()["details"][0]["message"]) == (status, text)

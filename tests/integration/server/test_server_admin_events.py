@@ -52,40 +52,22 @@ def test_only_administrators_see_everything(client: AppClient) -> None:
     assert kinds(client, SEARCH, token=ADMIN_SECRET) == ALL
 
 
-@pytest.mark.parametrize(
-    ("query", "wanted"),
-    [
-        ("type=IS:feature-created", ALL[3:]),
-        ("type=IS_ANY_OF:feature-created,segment-created", ["segment-created", "feature-created"]),
-        ("feature=IS:cart&environment=IS:development", SWITCHED),
-        ("query=CART&limit=1", ["feature-strategy-add"]),
-        ("limit=2&offset=1", SWITCHED),
-        ("from=IS:2000-01-01&to=IS:2000-01-02", []),
-        ("project=IS:", ALL),
-        ("createdBy=IS:-42", []),
-    ],
+REFUSED = (
+    ("type=feature-created", "The `/query/type` property must match pattern"),
+    ("id=IS:abc", 'The `/query/id` property must be numbers. You sent "abc".'),
+    ("createdBy=IS:ada", 'The `/query/createdBy` property must be numbers. You sent "ada".'),
+    ("from=IS:2026-02-30", 'The `/query/from` property must be a day that exists. You sent "IS:2026-02-30".'),
+    ("to=2026-01-01", "The `/query/to` property must match pattern"),
+    ("query=a&query=b", "The `/query/query` property must be string"),
 )
-def test_a_search_filters_and_pages(client: AppClient, query: str, wanted: list[str]) -> None:
-    """Filters narrow a search, and offset and limit choose a page of it."""
-    assert kinds(client, f"{SEARCH}?{query}") == wanted
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        ("type=feature-created", "The `/query/type` property must match pattern"),
-        ("id=IS:abc", 'The `/query/id` property must be numbers. You sent "abc".'),
-        ("createdBy=IS:ada", 'The `/query/createdBy` property must be numbers. You sent "ada".'),
-        ("from=IS:2026-02-30", 'The `/query/from` property must be a day that exists. You sent "IS:2026-02-30".'),
-        ("to=2026-01-01", "The `/query/to` property must match pattern"),
-        ("query=a&query=b", "The `/query/query` property must be string"),
-    ],
-)
-def test_a_search_that_means_nothing_is_refused(client: AppClient, query: str, message: str) -> None:
-    """What is wrong, where, and what was expected is in the 400."""
-    answer = client.get(f"{SEARCH}?{query}")
-    assert (answer.status, answer.json()["name"]) == (400, "BadDataError")
-    assert answer.json()["details"][0]["message"].startswith(message)
+def test_a_search_that_means_nothing_is_refused(client: AppClient) -> None:
+    """The 400 names the place, the error, and the expected value."""
+    for query, message in REFUSED:
+        answer = client.get(f"{SEARCH}?{query}")
+        assert (answer.status, answer.json()["name"]) == (400, "BadDataError")
+        assert answer.json()["details"][0]["message"].startswith(message)
 
 
 def test_events_of_one_request_are_found_by_their_group(client: AppClient) -> None:

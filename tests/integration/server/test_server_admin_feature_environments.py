@@ -32,16 +32,6 @@ def test_on_and_off(client: AppClient) -> None:
     assert client.get(STATE.replace("development", "production")).json()["enabled"] is False
 
 
-def test_a_change_of_nothing_is_no_event(client: AppClient) -> None:
-    """A call that changes nothing writes no event."""
-    kinds = []
-    for act in ("off", "on", "on", "off"):
-        client.post(f"{STATE}/{act}")
-    with client.server.store.reading() as tx:
-        kinds = [kind for (kind,) in tx.db.exec_driver_sql("SELECT type FROM events ORDER BY id").all()]
-    assert kinds == ["feature-strategy-add", "feature-environment-enabled", "feature-environment-disabled"]
-
-
 def test_disabled_strategies(client: AppClient) -> None:
     """If no strategy is active, switching on adds one, or activates the existing ones."""
     client.post(f"{STATE}/on")
@@ -53,19 +43,6 @@ def test_disabled_strategies(client: AppClient) -> None:
     client.post(f"{STATE}/on")
     shown = client.get(STATE).json()
     assert (shown["enabled"], [each["disabled"] for each in shown["strategies"]]) == (True, [True, False])
-
-
-@pytest.mark.parametrize("act", ["on", "off"])
-def test_where_nothing_can_be_switched(client: AppClient, act: str) -> None:
-    """An unknown feature or environment, another project and an archived feature are refused."""
-    assert client.post(f"{FEATURES}/nosuch/environments/development/{act}").status == 404
-    unknown = client.post(f"{FEATURES}/a/environments/nosuch/{act}")
-    assert (unknown.status, unknown.json()["message"]) == (404, "Could not find environment nosuch for feature: a")
-    assert client.post(f"/api/admin/projects/other/features/a/environments/development/{act}").status == 404
-    client.delete(f"{FEATURES}/a")
-    archived = client.post(f"{STATE}/{act}")
-    assert (archived.status, archived.json()["name"]) == (400, "ArchivedFeatureError")
-    assert client.get(f"{FEATURES}/a/environments/nosuch").status == 404
 
 
 def test_several_at_once(client: AppClient) -> None:
@@ -162,17 +139,11 @@ def test_variants(client: AppClient) -> None:
     assert client.put(f"{STATE}/variants", []).json() == {"version": 1, "variants": []}
 
 
-def test_where_no_variants_can_be(client: AppClient) -> None:
-    """An unknown environment, another project, a missing environment and a missing permission are refused."""
+def test_variants_need_a_permission(client: AppClient) -> None:
+    """The permission counts in each environment of the body."""
     url = f"{FEATURES}/a/variants-batch"
     body = {"variants": [{"name": "v", "weight": 1}], "environments": ["development"]}
-    assert client.put(url, body | {"environments": ["development", "nosuch"]}).status == 404
-    assert client.get(f"{STATE}/variants").json()["variants"] == []
-    assert client.put(url, {"variants": []}).status == 400
     denied = client.put(url, body, token=VIEWER_SECRET)
     assert denied.status == 403
     assert denied.json()["message"].endswith('permission in the "development" environment.')
     assert client.put(url, body, token=EDITOR_SECRET).status == 200
-    assert client.put(f"{STATE.replace('default', 'other')}/variants", []).status == 404
-    assert client.get(f"{STATE.replace('development', 'nosuch')}/variants").status == 404
-    assert client.ask("PATCH", f"{STATE.replace('development', 'nosuch')}/variants", []).status == 404

@@ -1,6 +1,6 @@
 """`…/user/sessions`, `…/user-admin/:id/sessions` and `…/sign-in-link`: who may see and end sessions, and make links.
 
-The options of signing in, as a server process takes them: what each one does, and what is refused at the start.
+The options of signing in, as a server process takes them: their effects, and the refusals at the start.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def listed(client: AppClient, path: str = OWN, token: str = USER_SECRET) -> list
 
 
 def test_a_user_lists_and_ends_sessions(client: AppClient) -> None:
-    """Each has its times and what opened it, and no secret; the newest comes first. Ended ones open no page any more."""
+    """A session has its times and its way of signing in, and no secret; the newest comes first. Ended sessions open no page."""
     first, second = Visitor(client, VIEWER_SECRET), Visitor(client, None)
     made = client.post(f"{USERS}/{READER}/sign-in-link").json()
     assert second.sign_in(made["path"].partition("#")[2]).status == 303

@@ -56,41 +56,26 @@ def test_adding(client: AppClient) -> None:
     assert shown["strategies"][0] == {name: first[name] for name in first if name != "segments"} | {"featureName": "a"}
 
 
-@pytest.mark.parametrize(
-    ("wanted", "status", "text"),
-    [
-        ({}, 400, "The `/body/name` property is required. It was not present on the data you sent."),
-        ({"name": "nosuch"}, 400, "Could not find strategy type with name nosuch"),
-        ({"name": "mine", "segments": [99]}, 404, 'No segment exists with ID "99"'),
-        ({"name": "mine", "segments": [1.5]}, 404, 'No segment exists with ID "1.5"'),
-        ({"name": "mine", "segments": ["1e400"]}, 404, 'No segment exists with ID "Infinity"'),
-        ({"name": "mine", "segments": [1e300]}, 404, 'No segment exists with ID "1e+300"'),
-        (
-            {"name": "mine", "segments": [1, 3]},
-            400,
-            'The segments third with id 3 does not belong to project "default"',
-        ),
-        ({"name": "mine", "segments": [1] * 6}, 400, "Strategies may not have more than 5 segments"),
-        ({"name": "mine", "sortOrder": "1e400"}, 400, '"sortOrder" must be a safe number. You provided "Infinity".'),
-        (
-            {"name": "mine", "constraints": [CONSTRAINT | {"contextName": "legal"}]},
-            400,
-            "input values are not specified as a legal value on this context field",
-        ),
-        (
-            {"name": "mine", "constraints": [CONSTRAINT] * 31},
-            400,
-            "Failed to create constraints. You can't create more than the established limit of 30.",
-        ),
-        ({"name": "mine", "variants": [VARIANT] * 2}, 400, '"[1]" contains a duplicate value. You provided'),
-    ],
+REFUSED = (
+    ({"name": "mine", "segments": [1.5]}, 404, 'No segment exists with ID "1.5"'),
+    ({"name": "mine", "segments": ["1e400"]}, 404, 'No segment exists with ID "Infinity"'),
+    ({"name": "mine", "segments": [1e300]}, 404, 'No segment exists with ID "1e+300"'),
+    (
+        {"name": "mine", "segments": [1, 3]},
+        400,
+        'The segments third with id 3 does not belong to project "default"',
+    ),
+    ({"name": "mine", "sortOrder": "1e400"}, 400, '"sortOrder" must be a safe number. You provided "Infinity".'),
 )
-def test_what_cannot_be_added(client: AppClient, wanted: dict[str, Any], status: int, text: str) -> None:
+
+
+def test_what_cannot_be_added(client: AppClient) -> None:
     """The error gives the reason, and nothing is stored."""
-    answer = client.post(URL, wanted)
-    assert answer.status == status
-    assert answer.json()["details"][0]["message"].startswith(text)
-    assert client.get(URL).json() == []
+    for wanted, status, text in REFUSED:
+        answer = client.post(URL, wanted)
+        assert answer.status == status
+        assert answer.json()["details"][0]["message"].startswith(text)
+        assert client.get(URL).json() == []
 
 
 def test_where_nothing_can_be_added(client: AppClient) -> None:

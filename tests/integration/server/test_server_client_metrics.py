@@ -98,24 +98,6 @@ def test_registering(client: AppClient) -> None:
     assert client.get(path).json() == {"instances": [instance]}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"appName": ""}, 'The `/body/appName` property must NOT have fewer than 1 characters. You sent "".'),
-        ({"interval": -1}, "The `/body/interval` property must be >= 0. You sent -1."),
-        ({"strategies": "x"}, 'The `/body/strategies` property must be array. You sent "x".'),
-        ({"started": None}, "The `/body/started` property is required. It was not present on the data you sent."),
-        ({"started": "x"}, 'The `/body/started` property must match format "date-time". You sent "x".'),
-    ],
-)
-def test_registrations_that_are_none(client: AppClient, changes: dict[str, Any], message: str) -> None:
-    """An invalid registration is a 400 with the reason, and nothing is stored."""
-    answer = register(client, **changes)
-    assert (answer.status, answer.json()["details"][0]["message"]) == (400, message)
-    assert answer.json()["message"].startswith(TOP)
-    assert applications(client) == []
-
-
 def test_reports_show_up(client: AppClient) -> None:
     """Counts are added up in the token's environment, with their variants and the application that sent them."""
     counts = {"yes": 3, "no": "1", "variants": {"green": 2, "": 9, TOO_LONG: 9}}
@@ -246,18 +228,6 @@ def test_applications_that_cannot_be_read(client: AppClient) -> None:
     [row] = client.get("/api/admin/metrics/applications").json()["applications"]
     assert (row["appName"], row["usage"]) == ("a", [{"project": "p", "environments": ["development"]}])
     assert last_hour(client) == {"development": (1, 0)}
-
-
-@pytest.mark.parametrize("path", ["register", "metrics", "metrics/bulk"])
-def test_bodies_that_are_not_json(client: AppClient, path: str) -> None:
-    """Another media type is a 415; a body that is not JSON or not an object is a 400."""
-    url = f"/api/client/{path}"
-    plain = client.post(url, b"x", token=BACKEND_SECRET, headers={"Content-Type": "text/plain"})
-    assert [plain.status, *(client.post(url, body, token=BACKEND_SECRET).status for body in (b"{", []))] == [  # type: ignore[var-annotated]
-        415,
-        400,
-        400,
-    ]
 
 
 def test_a_token_counts_for_its_projects_alone(client: AppClient) -> None:

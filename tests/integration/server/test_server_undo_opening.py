@@ -1,4 +1,4 @@
-"""An undo opens no flag to everyone that was not open: what a switch-off left is gone, the flag is another one, or it was open."""
+"""An undo opens no flag to everyone that was not open: without its strategy, of another flag, or of an open flag."""
 
 from __future__ import annotations
 

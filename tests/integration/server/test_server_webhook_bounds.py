@@ -61,7 +61,7 @@ def test_the_queue_is_bounded(client: AppClient, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_template_that_makes_too_much_is_given_up_at_once(client: AppClient, receiver: Receiver) -> None:
-    """It would fail again, so there is no other attempt."""
+    """It would fail again, so the attempt is the last."""
     huge = "{{#event.tags}}x{{/event.tags}}" + "{{{eventJson}}}" * 4000
     number = add_webhook(client, receiver.url, bodyTemplate=huge)
     with sending(client):

@@ -92,7 +92,7 @@ def test_filters(client: AppClient, receiver: Receiver) -> None:
 
 
 def test_a_disabled_webhook_keeps_what_waits(client: AppClient, receiver: Receiver) -> None:
-    """What happened while it was enabled is sent when it is enabled again; what happened meanwhile is not."""
+    """Events of the time before are sent when it is enabled again; events of the pause are not sent."""
     number = add_webhook(client, receiver.url)
     add_flags(client, "before")
     body = client.get(f"{ADDONS}/{number}").json()
@@ -314,7 +314,7 @@ def test_rights(client: AppClient, method: str, path: str, who: str) -> None:
 
 
 def test_processes(database_url: str, receiver: Receiver, clock: MovingClock) -> None:
-    """A server sends by itself; one that is killed in an attempt leaves the event to the next one."""
+    """A server sends by itself; a server that is killed in an attempt leaves the event to the next server."""
     hook = {"provider": "webhook", "enabled": True, "parameters": {"url": receiver.url}, "events": ["feature-created"]}
     with our_flag_server(database=database_url) as server:
         server.admin("/addons", hook)

@@ -115,7 +115,7 @@ def test_a_token_of_some_projects_opens_these(client: AppClient) -> None:
 
 
 def test_a_change_is_seen_by_the_next_request(client: AppClient) -> None:
-    """After a change is committed no request gets the former answer, and the tag of the former one matches no longer."""
+    """After a change is committed no request gets the former answer, and its tag matches no longer."""
     before = ask(client)
     switched = client.post("/api/admin/projects/default/features/off/environments/development/on", {})
     assert switched.status == 200, switched.body
@@ -124,25 +124,24 @@ def test_a_change_is_seen_by_the_next_request(client: AppClient) -> None:
     assert names(ask(client, token=SHOP_SECRET)) == ["basket"]
 
 
-REFUSED = {
-    "no token": (None, 401, NEEDS_TOKEN),
-    "an unknown token": ("unknown", 401, NEEDS_TOKEN),
-    "an expired token": (LATE_SECRET, 401, NEEDS_TOKEN),
-    "capital letters": (FRONTEND_SECRET.upper(), 401, NEEDS_TOKEN),
-    "a personal token": (USER_SECRET, 401, NEEDS_TOKEN),
-    "a backend token": (BACKEND_SECRET, 403, OTHER_TYPE),
-    "an admin token": (ADMIN_SECRET, 403, OTHER_TYPE),
-}
+REFUSED = (
+    (None, 401, NEEDS_TOKEN),
+    ("unknown", 401, NEEDS_TOKEN),
+    (LATE_SECRET, 401, NEEDS_TOKEN),
+    (FRONTEND_SECRET.upper(), 401, NEEDS_TOKEN),
+    (USER_SECRET, 401, NEEDS_TOKEN),
+    (BACKEND_SECRET, 403, OTHER_TYPE),
+    (ADMIN_SECRET, 403, OTHER_TYPE),
+)
 
 
-@pytest.mark.parametrize("path", [PATH, f"{PATH}/client/metrics", f"{PATH}/client/register", f"{PATH}/nosuch"])
-@pytest.mark.parametrize("case", REFUSED)
-def test_tokens_that_are_refused(client: AppClient, case: str, path: str) -> None:
+def test_tokens_that_are_refused(client: AppClient) -> None:
     """Only a frontend token opens it. Other callers do not learn which paths there are, and scripts can read the answer."""
-    token, status, message = REFUSED[case]
-    answer = ask(client, path, "GET" if path == PATH else "POST", token=token)
-    assert (answer.status, answer.json()) == (status, {"message": message})
-    assert answer.headers["access-control-allow-origin"] == "*"
+    for token, status, message in REFUSED:
+        for path in (PATH, f"{PATH}/client/metrics", f"{PATH}/client/register", f"{PATH}/nosuch"):
+            answer = ask(client, path, "GET" if path == PATH else "POST", token=token)
+            assert (answer.status, answer.json()) == (status, {"message": message})
+            assert answer.headers["access-control-allow-origin"] == "*"
 
 
 def test_a_frontend_token_opens_nothing_else(client: AppClient) -> None:
@@ -160,34 +159,29 @@ def test_a_bearer_and_other_spellings(client: AppClient) -> None:
     assert ask(client, "/api/frontends").status == 403
 
 
-STATUSES: dict[str, tuple[str, str, Any, int]] = {
-    "a method that there is not": ("PUT", PATH, {}, 405),
-    "every flag": ("GET", f"{PATH}/all", None, 404),
-    "one flag": ("GET", f"{PATH}/features/on", None, 404),
-    "a list as body": ("POST", PATH, [], 400),
-    "a large body": ("POST", PATH, {"context": {"properties": {"a": "x" * 110_000}}}, 413),
-    "a registration": (
-        "POST",
-        f"{PATH}/client/register",
-        {"appName": "a", "interval": 1, "started": "2026-01-01T00:00:00Z", "strategies": []},
-        200,
-    ),
-    "a registration without a name": ("POST", f"{PATH}/client/register", {"strategies": []}, 400),
-    "metrics": ("POST", f"{PATH}/client/metrics", {"appName": "a", "bucket": BUCKET}, 200),
-    "metrics without a name": ("POST", f"{PATH}/client/metrics", {"bucket": BUCKET}, 400),
-    "metrics with an empty name": ("POST", f"{PATH}/client/metrics", {"appName": "", "bucket": BUCKET}, 400),
-    "metrics with a long name": ("POST", f"{PATH}/client/metrics", {"appName": "a" * 256, "bucket": BUCKET}, 200),
-    "metrics without a bucket": ("POST", f"{PATH}/client/metrics", {"appName": "a"}, 200),
-}
+REGISTRATION = {"appName": "a", "interval": 1, "started": "2026-01-01T00:00:00Z", "strategies": []}
+STATUSES: tuple[tuple[str, str, Any, int], ...] = (
+    ("PUT", "", {}, 405),
+    ("GET", "/all", None, 404),
+    ("GET", "/features/on", None, 404),
+    ("POST", "", [], 400),
+    ("POST", "", {"context": {"properties": {"a": "x" * 110_000}}}, 413),
+    ("POST", "/client/register", REGISTRATION, 200),
+    ("POST", "/client/register", {"strategies": []}, 400),
+    ("POST", "/client/metrics", {"appName": "a", "bucket": BUCKET}, 200),
+    ("POST", "/client/metrics", {"bucket": BUCKET}, 400),
+    ("POST", "/client/metrics", {"appName": "", "bucket": BUCKET}, 400),
+    ("POST", "/client/metrics", {"appName": "a" * 256, "bucket": BUCKET}, 200),
+    ("POST", "/client/metrics", {"appName": "a"}, 200),
+)
 
 
-@pytest.mark.parametrize("case", STATUSES)
-def test_statuses(client: AppClient, case: str) -> None:
+def test_statuses(client: AppClient) -> None:
     """Only what the real server has is there; errors have a message, and 200 without toggles is `OK`."""
-    method, path, body, status = STATUSES[case]
-    answer = ask(client, path, method, body)
-    assert answer.status == status
-    assert answer.body == b"OK" if status == 200 else isinstance(answer.json()["message"], str)
+    for method, end, body, status in STATUSES:
+        answer = ask(client, PATH + end, method, body)
+        assert answer.status == status
+        assert answer.body == b"OK" if status == 200 else isinstance(answer.json()["message"], str)
 
 
 def test_preflights(tmp_path: Path) -> None:
@@ -219,7 +213,7 @@ def test_below_a_base_path(tmp_path: Path) -> None:
 
 
 def test_the_address_of_the_caller(tmp_path: Path) -> None:
-    """A constraint on the address sees that of the connection, or with `trustProxy` the one that was forwarded."""
+    """A constraint on the address sees the address of the connection, or with `trustProxy` the forwarded address."""
     near = {"contextName": "remoteAddress", "operator": "IN", "values": ["198.51.100.7"]}
     given = {
         "features": [{"name": "near", "enabled": ["development"]}],

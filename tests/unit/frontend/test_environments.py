@@ -66,7 +66,7 @@ class CountingPreparer(Preparer):
 
 
 class Scene:
-    """Environments over documents of the test. `holders` are those of the services that were made."""
+    """Environments over documents of the test. `holders` are the holders of the services that were made."""
 
     def __init__(self, readers: ThreadPoolExecutor) -> None:
         self.documents = FakeDocuments()
@@ -152,7 +152,7 @@ def test_few_environments_are_kept(scene: Scene, monkeypatch: pytest.MonkeyPatch
 
 
 def test_errors_of_the_database(scene: Scene) -> None:
-    """A database that is away is a 503 with a time to come back; any other error of it stays as it is."""
+    """A database that is away is a 503 with a time to come back; any other error of the database stays."""
 
     async def live() -> None:
         scene.documents.error = DatabaseError("away")

@@ -55,7 +55,7 @@ async def test_the_timer_runs_only_while_a_stream_is_open() -> None:
 
 @asynchronous
 async def test_there_is_a_limit() -> None:
-    """Above the limit a caller gets a 503 with a text; one that was admitted before and opens later ends at once."""
+    """Above the limit a caller gets a 503 with a text; a stream that was admitted before and opens later ends at once."""
     streams = EventStreams()
     late = streams.make(lambda: True)
     callers = [open_stream(streams.make(lambda: True)) for _ in range(MAX_STREAMS)]

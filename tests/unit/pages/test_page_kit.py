@@ -1,7 +1,7 @@
 """The kit of pages: forms, origins, static files and segments of paths.
 
 Texts that a browser changes on their way through a form: unchanged ones come back as they are, typed ones as typed.
-The files of others: each is the one that its row says, and every file in the folder is ours or has a row.
+The files of others: each has the content that its row says. Every other file in the folder is ours.
 
 CONTRIBUTING.md says how to renew a file.
 """
@@ -204,7 +204,7 @@ VENDORED: Final = (
 
 @pytest.mark.parametrize("row", VENDORED, ids=lambda each: each.name)
 def test_a_file_is_what_its_row_says(row: Vendored) -> None:
-    """Its digest is that of the row, and its name has the version of its package."""
+    """The row has its digest, and its name has the version of its package."""
     digest = base64.b64encode(sha384(FOLDER.joinpath(row.name).read_bytes()).digest()).decode()
     assert digest == row.sha384
     assert row.package.rpartition("@")[2] in row.name

@@ -161,7 +161,7 @@ def test_a_body_that_announces_too_much_is_not_read() -> None:
 
 
 def test_whether_a_nul_may_be_in_it() -> None:
-    """In UTF-8 only the escape `\\u0000` produces a NUL. For other encodings the answer is always that one is possible."""
+    """In UTF-8 only the escape `\\u0000` produces a NUL. In other encodings a NUL is always possible."""
     assert read(b'{"a":"\\u0000"}').may_hold_nul
     assert not read(b'{"a":"0000"}').may_hold_nul
     assert read("{}".encode("utf-16-le"), "application/json; charset=utf-16le").may_hold_nul

@@ -17,7 +17,7 @@ PLAIN: dict[str, Any] = {"sub": "s", "email": "a@b.example", "email_verified": T
 
 
 def test_all_that_counts() -> None:
-    """Nothing is left out, so there is no reason."""
+    """All claims are used, so there is no reason."""
     assert read_person(PLAIN, "groups") == ("s", "a@b.example", "A", ("g",), ())
 
 
@@ -58,7 +58,7 @@ def test_the_other_claim_with_a_name() -> None:
 
 
 def test_subjects_are_told_apart() -> None:
-    """Those of at most 255 printable characters stay; of others no two are the same, and none is that of a short one."""
+    """A subject of at most 255 printable characters stays. Other subjects get unique names."""
     plain = ["s", "x" * LONGEST, "\u00fc"]
     assert [shorten_subject(each) for each in plain] == plain
     odd = ["x" * (LONGEST + 1), "x" * (LONGEST + 2), "s\n", "s\r", "s\x00", "s\ud83d", "s\u202e", "\U0001f600" * 9999]

@@ -1,4 +1,4 @@
-"""The check of an ID token: which keys are read, which one is taken, and what is refused."""
+"""The check of an ID token: the keys, the choice of a key, and the refusals."""
 
 from __future__ import annotations
 

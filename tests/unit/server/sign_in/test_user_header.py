@@ -1,4 +1,4 @@
-"""The header that names a person: who may send it, and what it may hold."""
+"""The header that names a person: its senders, and its values."""
 
 from __future__ import annotations
 

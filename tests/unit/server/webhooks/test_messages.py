@@ -76,6 +76,6 @@ def test_another_body_id_time_or_secret_has_another_signature() -> None:
 
 
 def test_wrong_base64_is_no_secret() -> None:
-    """A secret that says it is Base64 must be."""
+    """A secret with the prefix of Base64 has to be Base64."""
     with pytest.raises(ValueError, match="Base64"):
         key_of("whsec_not base64")

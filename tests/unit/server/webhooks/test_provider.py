@@ -1,4 +1,4 @@
-"""The parameters of a webhook: what is valid, what is refused, what is masked, and what the mask means.
+"""The parameters of a webhook: valid and refused values, and the mask of secrets.
 
 Which events a webhook gets: by type, project and environment, as on the real server.
 """
@@ -51,7 +51,7 @@ def faults(**given: object) -> str:
     ],
 )
 def test_what_is_refused(name: str, value: object, words: str) -> None:
-    """Each wrong value has its reason, which never repeats what may be a secret."""
+    """Each wrong value has its reason. The reason never repeats a possible secret."""
     found = faults(**{name: value})
     assert words in found and "hidden-value" not in found
 
@@ -64,7 +64,7 @@ def test_the_address_is_required() -> None:
 
 
 def test_the_mask_keeps_what_is_stored() -> None:
-    """A masked parameter has its stored value, one that is not sent is gone, and a new value counts."""
+    """A masked parameter has its stored value, a parameter that is not sent is gone, and a new value counts."""
     stored = {"url": URL, "authorization": "a", "contentType": "text/plain"}
     assert check_parameters({"url": MASK, "contentType": "text/x"}, stored) == {"url": URL, "contentType": "text/x"}
     assert check_parameters({"url": URL, "authorization": MASK}, {}) == {"url": URL}
