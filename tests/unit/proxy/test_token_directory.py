@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.proxy.generations.admission import UNKNOWN_SCOPE_S, Admission
-from flagsvc.proxy.tokens import TokenGrant, TokenScope, UnavailableError
+from flagsvc.proxy.generations.admission import UNKNOWN_SCOPE_S
+from flagsvc.proxy.tokens import Admission, TokenGrant, TokenScope, UnavailableError
 from support.aio import asynchronous
 from support.directory_scene import DirectoryScene, FakeLookup, Place, grant, known, name_of, number_of, upstream_at
 

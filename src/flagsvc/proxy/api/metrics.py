@@ -137,14 +137,22 @@ def divided(rows: Sequence[Row], sources: Sources) -> list[Row]:
     ]
 
 
-def one(kind: str, name: str, help: str, read: Callable[[Sources], float | None], place: str = "", **more: bool) -> Row:
+def one(
+    kind: str,
+    name: str,
+    help: str,
+    read: Callable[[Sources], float | None],
+    place: str = "",
+    private: bool = False,
+    bare: bool = False,
+) -> Row:
     """Return a row with a single number, which has no labels. Without a number, the row has no sample."""
 
     def numbers(sources: Sources) -> Mapping[Labels, float]:
         value = read(sources)
         return {} if value is None else {(): value}
 
-    return Row(name, kind, help, numbers, place=place, **more)
+    return Row(name, kind, help, numbers, (), private, bare, place)
 
 
 counter, gauge = partial(one, "counter"), partial(one, "gauge")
@@ -203,6 +211,10 @@ def of_classes(read: Callable[[ClassStore], float]) -> Callable[[Sources], float
 def requests(sources: Sources) -> dict[Labels, float]:
     """Return the number of requests by route template, method and status."""
     return {labels: count for counts in sources.status_counts for labels, count in statuses(counts).items()}
+
+
+def reached(sources: Sources) -> dict[Labels, float]:
+    return by_name(sources.reached)
 
 
 def statuses(counts: StatusCounts) -> dict[Labels, float]:
@@ -319,7 +331,7 @@ SERVED: tuple[Row, ...] = (
         private=True,
     ),
     requests_row(requests)._replace(place=BOTH),
-    limits_row(lambda of: by_name(of.reached))._replace(place=PROCESS),
+    limits_row(reached)._replace(place=PROCESS),
     counter("flagsvc_answer_cache_hits", "Answers taken from the cache.", lambda of: of.cache.totals()[0]),
     counter("flagsvc_answer_cache_misses", "Answers not found in it.", lambda of: of.cache.totals()[1]),
     gauge("flagsvc_answer_cache_bytes", "Bytes of answers kept.", lambda of: of.cache.totals()[2]),
