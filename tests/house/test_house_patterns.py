@@ -335,7 +335,7 @@ BUILT: dict[str, tuple[str, list[re.Pattern[str]] | list[re.Pattern[bytes]]]] = 
         [pattern for rows in YamlReader.yaml_implicit_resolvers.values() for _, pattern in rows],
     ),
     "cli/parser.py message": ("sub", [re.compile(pattern) for pattern, _ in MESSAGES]),
-    "proxy/api/cors.py written.encode()": ("fullmatch", [compile_origin(each) for each in ORIGINS]),
+    "proxy/api/answers.py written.encode()": ("fullmatch", [compile_origin(each) for each in ORIGINS]),
     "proxy/upstream.py form": ("fullmatch", [re.compile(form, re.DOTALL) for form, _ in FORMS]),
 }
 """Patterns that are known at run time only → how they are called, and samples that the source itself makes."""
@@ -345,7 +345,7 @@ BOUNDED = {
     "cli/migrating/env_files.py SINGLE": "a reading ends at the next quote, and the value of the next line begins with that quote",
     "cli/migrating/env_files.py DOUBLE": "a reading ends at the next quote, and the value of the next line begins with that quote",
     "pages/forms.py VALUE": "a value in quotes has at most 300 characters; all else is read up to the next comma or line",
-    "proxy/api/cors.py written.encode()": "a wildcard is lazy in an atomic group: each part of the pattern is found once",
+    "proxy/api/answers.py written.encode()": "a wildcard is lazy in an atomic group: each part of the pattern is found once",
     "server/store/urls.py INNER": "a scheme has at most 51 characters, so each position is left after as many",
     "settings/load.py KEY": "a reading begins only where a part begins, and a part without a dot is read at most twice",
     "settings/option.py INJECTED": "`is_injected` bounds the name of a variable to 256 characters: less than 1 ms",
