@@ -48,7 +48,7 @@ async def test_the_body_of_every_answer_is_kept(status: int, content: bytes | No
 @pytest.mark.parametrize("packed", [False, True])
 @asynchronous
 async def test_a_body_is_bounded(packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A larger answer is an error, also a small one that unpacks to it."""
+    """A larger answer is an error, also if it is small before it is decompressed."""
     monkeypatch.setattr(commands, "LARGEST_DOCUMENT", 10_000)
     body = b" " * 10_001
     answer = reply(200, gzip.compress(body), content_encoding="gzip") if packed else reply(200, body)
@@ -60,7 +60,7 @@ async def test_a_body_is_bounded(packed: bool, monkeypatch: pytest.MonkeyPatch) 
 
 @asynchronous
 async def test_a_silent_server() -> None:
-    """A step has a time limit. What was sent may have been done, so the error is not that of an unreachable server."""
+    """A step has a time limit. The server may have done what was sent, so the error is not about an unreachable server."""
     async with loopback() as server:
         server.script(silence)
         with opened(server.url, 0.2) as client:

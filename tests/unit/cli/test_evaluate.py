@@ -170,7 +170,7 @@ def test_options_from_the_environment(
 
 
 def test_custom_code(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Custom strategies and enrichers apply; one that raises counts as off and is reported."""
+    """Custom strategies and enrichers apply; a strategy that raises counts as off, and a line reports it."""
     (tmp_path / "s.py").write_text(STRATEGY)
     (tmp_path / "e.py").write_text(ENRICHER)
     run = Run(capsys, path, "--custom-strategies", str(tmp_path / "s.py"), "--context", "word=yes")

@@ -88,7 +88,7 @@ def test_every_page_is_read(run: Run, admin: FakeAdmin, monkeypatch: pytest.Monk
 
 
 class Pages(dict[str, Any]):
-    """Answers that give the search one page after the other."""
+    """Answers to a search, page by page."""
 
     def __init__(self, answers: dict[str, Any], pages: list[Answer]) -> None:
         super().__init__(answers)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from flagsvc import cli
-from flagsvc.cli import print_problems, print_problems_as_json, programs
+from flagsvc.cli import programs
 from flagsvc.cli.commands import COMMANDS, words_after
 from flagsvc.core.errors import ConfigurationError, ExtensionError, ListenError
 from flagsvc.core.extras import EXTRAS
@@ -26,7 +26,6 @@ from flagsvc.core.version import VERSION, engine_form
 from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.settings.load import resolve
 from flagsvc.settings.options import ProxyOptions
-from flagsvc.settings.server import resolve_server
 from support import forms, needs
 from support.cli_helpers import ENOUGH, Flagsvc
 from support.fake_upstream import fake_upstream
@@ -338,23 +337,6 @@ def test_a_mounted_proxy_refuses_such_a_storage(without: Callable[[str], None]) 
         make_setup(given)
 
 
-ASKED = [
-    ({}, {}, False),
-    ({"JSON_LOGGER": "true"}, {}, True),
-    ({"JSON_LOGGER": " Yes "}, {}, True),
-    ({"JSON_LOGGER": "perhaps"}, {}, False),
-    ({"JSON_LOGGER": "true"}, {"useJsonLogger": "false"}, False),
-    ({"JSON_LOGGER": " "}, {"useJsonLogger": "on"}, True),
-]
-
-
-@pytest.mark.parametrize(("environment", "flags", "wanted"), ASKED)
-def test_json_is_asked_for(environment: dict[str, str], flags: dict[str, str], wanted: bool) -> None:
-    """The flag wins over the variable. A blank or invalid value does not enable JSON."""
-    for resolved in (resolve(environment, None, flags), resolve_server(environment, None, flags)):
-        assert resolved.values["useJsonLogger"] is wanted
-
-
 @pytest.mark.parametrize(
     ("command", "value", "as_json"),
     [("proxy", "true", True), ("server", " On ", True), ("proxy", "perhaps", False), ("config", "true", False)],
@@ -364,15 +346,3 @@ def test_a_wrong_command_line(command: str, value: str, as_json: bool, flagsvc: 
     called = flagsvc(command, "--nix", env={"JSON_LOGGER": value})
     assert called.code == 2 and "unknown option `--nix`" in called.err
     assert called.err.startswith("{") is as_json
-
-
-def test_problems(capsys: pytest.CaptureFixture[str]) -> None:
-    """As text several problems are a list; as JSON each is one line."""
-    print_problems("flagsvc server", ["one", "two"])
-    assert capsys.readouterr().err == "flagsvc server: 2 problems\n  - one\n  - two\n"
-    print_problems_as_json("flagsvc server", ["one", "two"])
-    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    assert [(line["level"], line["message"]) for line in lines] == [
-        ("fatal", "flagsvc server: one"),
-        ("fatal", "flagsvc server: two"),
-    ]

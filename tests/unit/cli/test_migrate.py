@@ -21,7 +21,7 @@ REFERENCE = {
 
 
 def test_a_file_is_for_its_owner_only(flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """The result holds secrets: the file has mode 0600, also where it replaces another one, which needs `--force`."""
+    """The result holds secrets: the file has mode 0600, also if it replaces a file, which needs `--force`."""
     path = tmp_path / "flagsvc.toml"
     called = flagsvc("migrate", "--output", str(path), env=REFERENCE)
     *_, written, _ = called.err.splitlines()
@@ -58,7 +58,7 @@ def test_standard_output(flagsvc: Flagsvc) -> None:
 def test_wrong_arguments(
     arguments: tuple[str, ...], message: str, flagsvc: Flagsvc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is wrong is one message, and the exit code is 2."""
+    """A mistake is one message, and the exit code is 2."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "unleash-backup-a.json").write_text('{"version": 2, "features": []}')
     called = flagsvc("migrate", *arguments, env=EDGE)

@@ -90,7 +90,7 @@ def test_a_row_of_an_environment(option: Option) -> None:
 
 
 def test_the_rows_of_an_environment() -> None:
-    """They are those that may differ between environments, and they are made once."""
+    """They are the rows that may differ between environments. They are made once."""
     assert [row.name for row in rows_for("a")] == [option.name for option in DIVIDED]
     assert rows_for("a") is rows_for("a")
 

@@ -9,8 +9,6 @@ import pytest
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.proxy.upstream import Identity, UpstreamSettings, common_headers
 from flagsvc.settings.advice import api_url
-from flagsvc.settings.headers import UPSTREAM_HEADERS
-from flagsvc.settings.kinds import RefusedError
 from flagsvc.settings.load import load
 from flagsvc.settings.network import is_gitlab
 from flagsvc.settings.options import secrets_of
@@ -44,42 +42,6 @@ def test_gitlab_needs_an_instance_and_no_token() -> None:
     loaded = load({**BASE, "FLAGSVC_INSTANCE_ID": "i"}, None, {})
     assert any("FLAGSVC_ENVIRONMENT" in warning for warning in loaded.warnings)
     assert load({**BASE, "FLAGSVC_INSTANCE_ID": "i", "FLAGSVC_ENVIRONMENT": "production"}, None, {}).warnings == []
-
-
-@pytest.mark.parametrize(
-    ("value", "pairs"),
-    [
-        ("X-One: 1, X-Two: a:b", (("x-one", "1"), ("x-two", "a:b"))),
-        ("X-One: 1, 2\nX-Two: 3\n", (("x-one", "1, 2"), ("x-two", "3"))),
-        ({"X-One": "1"}, (("x-one", "1"),)),
-        (["X-One: 1", ("X-Two", "2")], (("x-one", "1"), ("x-two", "2"))),
-        ((), ()),
-    ],
-)
-def test_headers(value: object, pairs: Any) -> None:
-    """They are read from a text, a list and a mapping; what was read is read again."""
-    assert UPSTREAM_HEADERS.parse(value) == pairs == UPSTREAM_HEADERS.parse(pairs)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        *(
-            "X-One",
-            "X One: 1",
-            "Host: x",
-            "Unleash-AppName: x",
-            "Content-Length: 1",
-            "X-One: 1, x-one: 2",
-            "X-One: \u20ac",
-        ),
-        *(7, [7], [("a",)], ": x"),
-    ],
-)
-def test_refused_headers(value: object) -> None:
-    """A header without a name or a value, a name that comes twice or that the proxy itself sends, and what no header can carry."""
-    with pytest.raises(RefusedError):
-        UPSTREAM_HEADERS.parse(value)
 
 
 def test_values_of_headers_are_secrets() -> None:

@@ -5,31 +5,198 @@ The options that limit callers have safe defaults.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from flagsvc.settings import headers
 from flagsvc.settings import kinds as of
 from flagsvc.settings.kinds import RefusedError
+from flagsvc.settings.roles import GROUP_ROLES
+from flagsvc.settings.storage import NAME_PREFIX, parse_storage
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
-TRUE = ["true", "TRUE", "1", "t", "T", "yes", "Yes", "on", " on ", True]
-FALSE = ["false", "False", "0", "f", "no", "NO", "off", " off", False]
+FILES = of.extension_files("strategies", "docs/how-to/custom-strategies.md")
+INTEGER, INTEGER_OR_NONE = of.integer(0, 100).parse, of.integer(5, 9, or_none=True).parse
+SIZE_OR_NONE = of.SIZE_OR_NONE.parse
+TAKEN: dict[Callable[[Any], object], list[tuple[object, object]]] = {
+    # words in any letter case (behaviour: Odd values)
+    of.parse_boolean: [
+        *((value, True) for value in ("true", "TRUE", "1", "t", "T", "yes", "Yes", "on", " on ", True)),
+        *((value, False) for value in ("false", "False", "0", "f", "no", "NO", "off", " off", False)),
+    ],
+    INTEGER: [("0", 0), (" 7 ", 7), ("+7", 7), ("007", 7), (7, 7), ("100", 100), ("7\x1f", 7)],
+    # 0 means none, although it is below the minimum
+    INTEGER_OR_NONE: [("0", 0), (0, 0), ("5", 5), (9, 9)],
+    # without a unit, or with b, kB or MB
+    of.parse_size: [
+        *(("65536", 65536), ("64kB", 65536), ("64 KB", 65536), ("1MB", 1048576), ("5b", 5), (1, 1)),
+        ("1 mb", 1048576),
+    ],
+    SIZE_OR_NONE: [(0, 0), ("0", 0), ("0 kB", 0), ("2kB", 2048)],
+    # white space around a value comes from shells and files
+    of.parse_text: [(" a b\r\n", "a b")],
+    of.parse_header_value: [("*:dev.abc", "*:dev.abc")],
+    # any letter case, and common other names
+    of.LOG_LEVEL.parse: [
+        *(("warn", "warn"), ("WARN", "warn"), ("warning", "warn"), ("critical", "fatal"), (" debug ", "debug")),
+    ],
+    # two encodings (behaviour: Hash)
+    of.HASH_ENCODING.parse: [("utf8", "utf8"), ("UTF-8", "utf8"), ("low-byte", "low-byte")],
+    # a text is split at commas and line ends, the items of a list are not
+    of.TEXTS.parse: [
+        ("a,b", ("a", "b")),
+        ("a , b,,", ("a", "b")),
+        ("a\nb\r\n", ("a", "b")),
+        (["a", " b ", ""], ("a", "b")),
+        (("a", "b"), ("a", "b")),
+        ([], ()),
+        (",", ()),
+        ("a,a,b", ("a", "b")),
+        (["a,b"], ("a,b",)),
+        ({"a"}, ("a",)),
+    ],
+    # split at the first colon (behaviour: Names of variables)
+    of.parse_tags: [
+        ("a:b", (("a", "b"),)),
+        ("a:b:c", (("a", "b:c"),)),
+        ("a:b, c : d", (("a", "b"), ("c", "d"))),
+        (["a:b", ("c", "d")], (("a", "b"), ("c", "d"))),
+        ({"a": "b"}, (("a", "b"),)),
+        ([["a", "b"]], (("a", "b"),)),
+        ((("a", "b"),), (("a", "b"),)),
+        ([], ()),
+    ],
+    # a text with commas, a path, or a list
+    FILES.parse: [
+        ("a.py", ("a.py",)),
+        ("a.py, dir/b.py", ("a.py", "dir/b.py")),
+        (Path("a.py"), ("a.py",)),
+        ([Path("a.py"), "b.py", ""], ("a.py", "b.py")),
+        ([], ()),
+    ],
+    # a folder, a server or none; in code it may be a path
+    parse_storage: [
+        ("none", "none"),
+        ("NONE", "none"),
+        ("file:///var/lib/flags", "file:///var/lib/flags"),
+        (Path("/var/lib/my flags"), "file:///var/lib/my%20flags"),
+        (Path("/a%20b"), "file:///a%2520b"),
+        ("/var/lib/my flags", "file:///var/lib/my%20flags"),
+        ("/a%20b", "file:///a%2520b"),
+        ("/var/lib/flags/", "file:///var/lib/flags"),
+        ("redis://h", "redis://h"),
+        ("Redis://h:1/2", "redis://h:1/2"),
+        ("valkey://u:p@h", "redis://u:p@h"),
+        ("valkeys://h", "rediss://h"),
+        ("unix:///run/redis.sock?db=3", "unix:///run/redis.sock?db=3"),
+    ],
+    NAME_PREFIX.parse: [(text, text) for text in ("flagsvc", "a", "eu:flags/{1}._-", "x" * 100)],
+    # names of headers become lower case, methods upper case
+    headers.parse_header_name: [("X-Client-Key", "x-client-key")],
+    headers.ANSWER_HEADER.parse: [("Age", "age")],
+    headers.METHODS.parse: [("get, Post", ("GET", "POST"))],
+    headers.HEADER_NAMES.parse: [("*", ("*",))],
+    headers.UPSTREAM_HEADERS.parse: [
+        ("X-One: 1, X-Two: a:b", (("x-one", "1"), ("x-two", "a:b"))),
+        ("X-One: 1, 2\nX-Two: 3\n", (("x-one", "1, 2"), ("x-two", "3"))),
+        ({"X-One": "1"}, (("x-one", "1"),)),
+        (["X-One: 1", ("X-Two", "2")], (("x-one", "1"), ("x-two", "2"))),
+        ((), ()),
+    ],
+    # a pair is split at its last equals sign, so that a group may be a distinguished name
+    GROUP_ROLES.parse: [
+        ("a=admin", (("a", "admin"),)),
+        ("cn=devs=editor\nb=member:shop", (("cn=devs", "editor"), ("b", "member:shop"))),
+        (
+            {"a,b": "viewer", "c": ["owner:shop", "member:x"]},
+            (("a,b", "viewer"), ("c", "owner:shop"), ("c", "member:x")),
+        ),
+        (
+            ' {"a,b=c": "viewer", "{x": ["admin", "member:x"]} ',
+            (("a,b=c", "viewer"), ("{x", "admin"), ("{x", "member:x")),
+        ),
+        ("{}", ()),
+        ([("a", "admin"), ["b", "viewer"], "a=admin"], (("a", "admin"), ("b", "viewer"))),
+        ([], ()),
+    ],
+}
+REFUSED: dict[Callable[[Any], object], tuple[object, ...]] = {
+    # `JSON_LOGGER=flase` must not become true
+    of.parse_boolean: ("", "ja", "2", "truee", 1, 0, None, [True], 1.0),
+    INTEGER: (
+        *("-1", "101", -1, 101, "5000ms", "5_0", "0x10", "1.0", 1.0, True, "", "٣", "9" * 5000, None),
+        [1],
+    ),
+    INTEGER_OR_NONE: ("4", "10", -1, "x", None),
+    of.parse_size: ("0", 0, -1, "1m", "1GB", "-5", "", True, 2**31, "3000MB", None),
+    SIZE_OR_NONE: (-1, "1GB", True, 2**31, None),
+    # control characters, what is not UTF-8, and values that are no text
+    of.parse_text: ("a\nb", "a\x00", "\x7f", "\ud800", 5, None, b"a"),
+    of.TEXTS.parse: (5, None, {"a": "b"}, b"a", [5], ["a", None], True),
+    of.parse_tags: ("a", ":b", "a:", "a:b,c", [5], [("a", "b", "c")], [("a", 5)], 5),
+    FILES.parse: (5, [5], [True], [{"a": 1}], [["a.py"]], {"a": "b"}, "a\x00.py", object()),
+    parse_storage: (
+        *("cache", "nonee", "h:6379/0", "user@h/0", "s3://bucket", "file:", 5, "", Path("\x00"), "redis://", "redis:h"),
+        *("redis://:6379", "redis://h:port", "redis://h:70000", "redis://[::1", "redis://a b/0", "redis://h/first"),
+        *("redis://h/1/2", "redis://h/9999999999", "redis://h?db=1", "redis://:pass#word@h", "redis://h/0#1"),
+        *("unix://run/redis.sock", "unix:///", "unix:redis.sock", "unix:///run/redis.sock?db=x"),
+        *("unix:///run/redis.sock?password=x", "unix:///run/redis.sock?db=1&db=2"),
+    ),
+    # what needs quoting in an access rule of the server
+    NAME_PREFIX.parse: ("", "a b", "ä", "x" * 101, "a\nb", 5, "a*"),
+    headers.parse_header_name: ("", "a b", "a:b", "ä", 5, "a,b"),
+    # what answers already have, and invalid names
+    headers.ANSWER_HEADER.parse: (
+        *("ETag", "content-length", "Set-Cookie", "Access-Control-Allow-Origin", "a b", "a\r\nb", ""),
+        *("Content-Security-Policy", "Link", "Expires", "X-Content-Type-Options"),
+    ),
+    # no name, no value, a name that comes twice or that the proxy itself sends, and what no header can carry
+    headers.UPSTREAM_HEADERS.parse: (
+        *("X-One", "X One: 1", "Host: x", "Unleash-AppName: x", "Content-Length: 1", "X-One: 1, x-one: 2"),
+        *("X-One: \u20ac", 7, [7], [("a",)], ": x"),
+    ),
+    GROUP_ROLES.parse: (
+        *("a", "=admin", "a=", "a=boss", "a=owner", "a=owner:", "a=admin:x", [5], [("a",)], 5, {"a": 5}),
+        "a = admin, cn=b,a=admin",
+    ),
+}
+SHOWN: dict[Callable[[Any], object], list[tuple[object, object]]] = {
+    # in the largest exact unit
+    of.show_size: [(1048576, "1 MB"), (1024, "1 kB"), (1536, "1536"), (102400, "100 kB"), (0, "0")],
+    of.show_tags: [((("a", "b:c"), ("d", "e")), "a:b:c, d:e")],
+    # a missing value is a dash; zero and false are values
+    of.as_text: [
+        *((None, "-"), ("", "-"), ((), "-"), (True, "true"), (False, "false"), (0, "0"), (("a", "b"), "a, b")),
+        ("x", "x"),
+    ],
+    # a mask shows the number of values, but no value
+    of.mask: [(None, None), ("", ""), ("x", "***"), (("a", "b"), ("***", "***")), ((), ())],
+    # None and white space are blank, zero and an empty list are not
+    of.is_blank: [(None, True), ("", True), (" \n", True), ("0", False), (0, False), ([], False)],
+}
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"), [*((value, True) for value in TRUE), *((value, False) for value in FALSE)]
-)
-def test_booleans(value: object, expected: bool) -> None:
-    """Each of these words is a boolean, in any letter case (behaviour: Odd values)."""
-    assert of.parse_boolean(value) is expected
+@pytest.mark.parametrize(("parse", "given", "kept"), [(parse, *row) for parse in TAKEN for row in TAKEN[parse]])
+def test_what_is_taken(parse: Callable[[Any], object], given: object, kept: object) -> None:
+    """Each parser reads these values, and reads its own results unchanged."""
+    assert parse(given) == kept == parse(kept)
+    assert type(parse(given)) is type(kept)
 
 
-@pytest.mark.parametrize("value", ["", "ja", "2", "truee", 1, 0, None, [True], 1.0])
-def test_no_booleans(value: object) -> None:
-    """Anything else is refused: `JSON_LOGGER=flase` must not become true."""
+@pytest.mark.parametrize(("parse", "given"), [(parse, value) for parse, values in REFUSED.items() for value in values])
+def test_what_is_refused(parse: Callable[[Any], object], given: object) -> None:
+    """Each parser refuses these values."""
     with pytest.raises(RefusedError):
-        of.parse_boolean(value)
+        parse(given)
+
+
+@pytest.mark.parametrize(("show", "value", "text"), [(show, *row) for show in SHOWN for row in SHOWN[show]])
+def test_what_is_shown(show: Callable[[Any], object], value: object, text: object) -> None:
+    """A value is shown as it is written."""
+    assert show(value) == text
 
 
 @pytest.mark.parametrize(
@@ -49,107 +216,11 @@ def test_a_table_in_place_of_an_environment(value: object, table: str) -> None:
         of.ENVIRONMENT.parse(value)
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"), [("0", 0), (" 7 ", 7), ("+7", 7), ("007", 7), (7, 7), ("100", 100), ("7\x1f", 7)]
-)
-def test_integers(value: object, expected: int) -> None:
-    """An integer is read from digits or given as one."""
-    assert of.integer(0, 100).parse(value) == expected
-
-
-@pytest.mark.parametrize(("value", "expected"), [("0", 0), (0, 0), ("5", 5), (9, 9)])
-def test_integers_or_none(value: object, expected: int) -> None:
-    """0 means none, although it is below the minimum."""
-    assert of.integer(5, 9, or_none=True).parse(value) == expected
-
-
-@pytest.mark.parametrize("value", ["4", "10", -1, "x", None])
-def test_neither_integers_nor_none(value: object) -> None:
-    """Values outside the bounds, other than 0, are refused."""
-    with pytest.raises(RefusedError):
-        of.integer(5, 9, or_none=True).parse(value)
-
-
-@pytest.mark.parametrize(
-    "value", ["-1", "101", -1, 101, "5000ms", "5_0", "0x10", "1.0", 1.0, True, "", "٣", "9" * 5000, None, [1]]
-)
-def test_no_integers(value: object) -> None:
-    """A number out of range, or a text that is not only digits, is refused."""
-    with pytest.raises(RefusedError):
-        of.integer(0, 100).parse(value)
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("65536", 65536),
-        ("64kB", 65536),
-        ("64 KB", 65536),
-        ("1MB", 1048576),
-        ("1m", None),
-        ("5b", 5),
-        (1, 1),
-        ("1 mb", 1048576),
-    ],
-)
-def test_sizes(value: object, expected: int | None) -> None:
-    """A size has no unit, b, kB or MB. `m` is refused."""
-    if expected is None:
-        with pytest.raises(RefusedError):
-            of.parse_size(value)
-    else:
-        assert of.parse_size(value) == expected
-
-
-@pytest.mark.parametrize("value", ["0", 0, -1, "1GB", "-5", "", True, 2**31, "3000MB", None])
-def test_no_sizes(value: object) -> None:
-    """Zero, negative and huge sizes and unknown units are refused."""
-    with pytest.raises(RefusedError):
-        of.parse_size(value)
-
-
-def test_a_size_or_none() -> None:
-    """With `least=0`, 0 is accepted."""
-    assert [of.parse_size(value, least=0) for value in (0, "0", "0 kB", "2kB")] == [0, 0, 0, 2048]
-    for value in (-1, "1GB", True, 2**31, None):
-        with pytest.raises(RefusedError):
-            of.parse_size(value, least=0)
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(1048576, "1 MB"), (1024, "1 kB"), (1536, "1536"), (102400, "100 kB"), (0, "0")]
-)
-def test_sizes_are_shown_in_the_largest_unit(size: int, text: str) -> None:
-    """A size is shown in the largest exact unit."""
-    assert of.show_size(size) == text
-
-
-@pytest.mark.parametrize("value", ["a\nb", "a\x00", "\x7f", "\ud800", 5, None, b"a"])
-def test_no_texts(value: object) -> None:
-    """Control characters, invalid UTF-8 and values that are no text are refused."""
-    with pytest.raises(RefusedError):
-        of.parse_text(value)
-
-
-def test_texts_lose_the_blanks_around_them() -> None:
-    """White space around a value is removed, because it comes from shells and files."""
-    assert of.parse_text(" a b\r\n") == "a b"
-
-
 def test_a_header_value_is_ascii() -> None:
     """A header value that is not ASCII is refused."""
     assert of.parse_header_value("*:dev.abc") == "*:dev.abc"
     with pytest.raises(RefusedError, match="header"):
         of.parse_header_value("tökén")
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [("warn", "warn"), ("WARN", "warn"), ("warning", "warn"), ("critical", "fatal"), (" debug ", "debug")],
-)
-def test_log_levels(value: str, expected: str) -> None:
-    """A level is accepted in any letter case and by its common other name."""
-    assert of.LOG_LEVEL.parse(value) == expected
 
 
 def test_an_unknown_word_names_the_nearest() -> None:
@@ -159,87 +230,6 @@ def test_an_unknown_word_names_the_nearest() -> None:
     with pytest.raises(RefusedError) as refusal:
         of.LOG_LEVEL.parse("xyz")
     assert str(refusal.value) == ""
-
-
-@pytest.mark.parametrize(("value", "expected"), [("utf8", "utf8"), ("UTF-8", "utf8"), ("low-byte", "low-byte")])
-def test_hash_encodings(value: str, expected: str) -> None:
-    """There are two hash encodings (behaviour: Hash)."""
-    assert of.HASH_ENCODING.parse(value) == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("a,b", ("a", "b")),
-        ("a , b,,", ("a", "b")),
-        ("a\nb\r\n", ("a", "b")),
-        (["a", " b ", ""], ("a", "b")),
-        (("a", "b"), ("a", "b")),
-        ([], ()),
-        (",", ()),
-        ("a,a,b", ("a", "b")),
-        (["a,b"], ("a,b",)),
-        ({"a"}, ("a",)),
-    ],
-)
-def test_lists(value: object, expected: tuple[str, ...]) -> None:
-    """A text is split at commas and line ends. The items of a list are not split."""
-    assert of.TEXTS.parse(value) == expected
-
-
-@pytest.mark.parametrize("value", [5, None, {"a": "b"}, b"a", [5], ["a", None], True])
-def test_no_lists(value: object) -> None:
-    """A value that is no list of texts is refused."""
-    with pytest.raises(RefusedError):
-        of.TEXTS.parse(value)
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("a:b", (("a", "b"),)),
-        ("a:b:c", (("a", "b:c"),)),
-        ("a:b, c : d", (("a", "b"), ("c", "d"))),
-        (["a:b", ("c", "d")], (("a", "b"), ("c", "d"))),
-        ({"a": "b"}, (("a", "b"),)),
-        ([["a", "b"]], (("a", "b"),)),
-        ((("a", "b"),), (("a", "b"),)),
-        ([], ()),
-    ],
-)
-def test_tags(value: object, expected: tuple[tuple[str, str], ...]) -> None:
-    """A tag filter is split at its first colon (behaviour: Names of variables)."""
-    assert of.parse_tags(value) == expected
-
-
-@pytest.mark.parametrize("value", ["a", ":b", "a:", "a:b,c", [5], [("a", "b", "c")], [("a", 5)], 5])
-def test_no_tags(value: object) -> None:
-    """A tag without name or value is refused."""
-    with pytest.raises(RefusedError):
-        of.parse_tags(value)
-
-
-def test_tags_are_shown_as_they_are_written() -> None:
-    """Tags are shown in the form in which they are written."""
-    assert of.show_tags((("a", "b:c"), ("d", "e"))) == "a:b:c, d:e"
-
-
-FILES = of.extension_files("strategies", "docs/how-to/custom-strategies.md")
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("a.py", ("a.py",)),
-        ("a.py, dir/b.py", ("a.py", "dir/b.py")),
-        (Path("a.py"), ("a.py",)),
-        ([Path("a.py"), "b.py", ""], ("a.py", "b.py")),
-        ([], ()),
-    ],
-)
-def test_extension_files(value: object, expected: tuple[str, ...]) -> None:
-    """Files of code are a text with commas, a path, or a list."""
-    assert FILES.parse(value) == expected
 
 
 def test_extensions_in_code() -> None:
@@ -254,13 +244,6 @@ def test_javascript_files_say_what_to_do(name: str) -> None:
     """A JavaScript file is refused with the page that tells how to port it (behaviour: Odd values)."""
     with pytest.raises(RefusedError, match=r"ported to Python, as a list `strategies`: see docs/how-to/custom"):
         FILES.parse(f"good.py,{name}")
-
-
-@pytest.mark.parametrize("value", [5, [5], [True], [{"a": 1}], [["a.py"]], {"a": "b"}, "a\x00.py", object()])
-def test_no_extension_files(value: object) -> None:
-    """A value that is neither a path nor an object with code is refused."""
-    with pytest.raises(RefusedError):
-        FILES.parse(value)
 
 
 def silent(self: object, text: str) -> None:
@@ -285,37 +268,12 @@ def test_an_object_is_no_text() -> None:
         of.parse_object("redis://")
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "-"), ("", "-"), ((), "-"), (True, "true"), (False, "false"), (0, "0"), (("a", "b"), "a, b"), ("x", "x")],
-)
-def test_values_as_text(value: object, text: str) -> None:
-    """A value is shown as it is written. A missing value is a dash; zero and false are values."""
-    assert of.as_text(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "masked"), [(None, None), ("", ""), ("x", "***"), (("a", "b"), ("***", "***")), ((), ())]
-)
-def test_masks(value: object, masked: object) -> None:
-    """A mask shows the number of values, but no value."""
-    assert of.mask(value) == masked  # type: ignore[arg-type]
-
-
 def test_what_is_quoted_is_one_printable_line() -> None:
     """A quoted value is escaped and shortened to one printable line."""
     assert of.quoted("a\x1b[31m\nb\ud800") == "`a\\x1b[31m\\nb\\ud800`"
     shown = of.quoted("x" * 5000)
     assert shown is not None and len(shown) == 82 and shown.endswith("...`")
     assert of.unquoted("secret") is None
-
-
-@pytest.mark.parametrize(
-    ("value", "blank"), [(None, True), ("", True), (" \n", True), ("0", False), (0, False), ([], False)]
-)
-def test_blank(value: object, blank: bool) -> None:
-    """None and white space are blank. Zero and an empty list are not."""
-    assert of.is_blank(value) is blank
 
 
 def test_nearest() -> None:

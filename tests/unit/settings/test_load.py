@@ -1,6 +1,6 @@
 """Flags, environment, file, default: every option from every source, precedence, sources of values, and all problems together.
 
-An option of the process that needs another one, which environments have (behaviour: Several environments).
+An option of the process needs another option that environments have (behaviour: Several environments).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OF_FILES: dict[str, Any] = {name: SAMPLES[name][1] for name in ("customStrategie
 every_sample = pytest.mark.parametrize("name", SAMPLES)
 
 
-def check(loaded: Loaded, name: str, source: str) -> None:
+def check(loaded: Loaded[ProxyOptions], name: str, source: str) -> None:
     """Assert that the option has its sample value, from `source`."""
     kept = kept_as(name)
     assert getattr(loaded.options, BY_NAME[kept].field) == SAMPLES[name][1]
@@ -329,28 +329,6 @@ def test_a_file_given_higher_up_wins(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "warning"),
-    [
-        ("FLAGSVC_ULR", "environment FLAGSVC_ULR: no option reads this variable; did you mean `FLAGSVC_URL`?"),
-        (
-            "UNLEASH_API_TOKN",
-            "environment UNLEASH_API_TOKN: no option reads this variable; did you mean `UNLEASH_API_TOKEN`?",
-        ),
-        (
-            "FLAGSVC_LOG_LEVEL",
-            "environment FLAGSVC_LOG_LEVEL: no option reads this variable; did you mean `LOG_LEVEL`?",
-        ),
-        ("UNLEASH_PORT", "environment UNLEASH_PORT: no option reads this variable; did you mean `PORT`?"),
-        ("FLAGSVC_ZZZZZZ", "environment FLAGSVC_ZZZZZZ: no option reads this variable"),
-        ("FLAGSVC_Q\nQQQQQ", "environment FLAGSVC_Q\\nQQQQQ: no option reads this variable"),
-    ],
-)
-def test_variables_no_option_reads(variable: str, warning: str) -> None:
-    """An unknown variable with one of our prefixes gives a warning without its value (behaviour: Names of variables)."""
-    assert load(BASE | {variable: "s3cret"}, None, {}).warnings == [warning]
-
-
-@pytest.mark.parametrize(
     ("variable", "value"),
     [
         ("UNLEASH_SERVICE_HOST", "10.0.0.1"),
@@ -368,11 +346,6 @@ def test_variables_that_were_not_set_for_us(variable: str, value: str) -> None:
     """Variables that Kubernetes sets for a service, and variables with other prefixes, give no warning."""
     loaded = load(BASE | {variable: value}, None, {})
     assert loaded.warnings == [] and loaded.options.port == 3000
-
-
-def test_a_port_under_our_prefix_is_a_mistake() -> None:
-    """UNLEASH_PORT=4242 is not read and gives a warning."""
-    assert "UNLEASH_PORT" in load(BASE | {"UNLEASH_PORT": "4242"}, None, {}).warnings[0]
 
 
 def test_a_document_in_a_file_needs_no_token() -> None:

@@ -36,17 +36,17 @@ every_own = pytest.mark.parametrize("name", [option.name for option in DIVIDED i
 native_or_text = pytest.mark.parametrize("native", [False, True], ids=["text", "native"])
 
 
-def options_of(loaded: Loaded, name: str = FIRST) -> ProxyOptions:
+def options_of(loaded: Loaded[ProxyOptions], name: str = FIRST) -> ProxyOptions:
     """Return the options of one environment."""
     return dict(loaded.options.environments)[name]
 
 
-def value_of(loaded: Loaded, option: str, name: str = FIRST) -> object:
+def value_of(loaded: Loaded[ProxyOptions], option: str, name: str = FIRST) -> object:
     """Return the value of an option in one environment."""
     return getattr(options_of(loaded, name), BY_NAME[option].field)
 
 
-def check(loaded: Loaded, option: str, source: str, expected: object = None) -> None:
+def check(loaded: Loaded[ProxyOptions], option: str, source: str, expected: object = None) -> None:
     """Assert that the first environment has the sample value, from `source`, and that the second one and the process have not."""
     kept = kept_as(option)
     assert value_of(loaded, kept) == (SAMPLES[option][1] if expected is None else expected)
@@ -97,14 +97,6 @@ def test_every_option_by_the_file(name: str, native: bool, file: Path) -> None:
     paths: Any = SAMPLES[name][1]
     expected = tuple(str(file.parent / path) for path in paths) if name in OF_FILES else None
     check(load(HOME, file, {}), name, f"file {file} [environments.{FIRST}]", expected)
-
-
-@every_divided
-@native_or_text
-def test_every_option_by_json(name: str, native: bool) -> None:
-    """The variable has the same tables as the file. Paths go by the working directory."""
-    given = as_variable(tables(name, **{name: SAMPLES[name][native]}))
-    check(load(given, None, {}), name, f"environment FLAGSVC_ENVIRONMENTS [environments.{FIRST}]")
 
 
 @pytest.mark.parametrize("name", SECRETS)
@@ -246,7 +238,7 @@ def test_a_document_in_a_file_goes_by_the_folder(file: Path) -> None:
 
 
 def test_gitlab_needs_an_instance_in_its_environment() -> None:
-    """The rule holds for the URL of the environment, not for that of another one."""
+    """The rule looks at the URL of the environment, not of another environment."""
     given = tables("") | {
         "g": {"flagsvcUrl": "https://gitlab.example.com/api/v4/feature_flags/unleash/1", "clientKeys": "k"}
     }
@@ -343,7 +335,7 @@ def test_a_warning_that_holds_for_no_environment() -> None:
 
 
 def test_checks_everywhere() -> None:
-    """What an environment inherits is checked once, for the process. A problem that it has already is not replaced."""
+    """What an environment inherits is checked once, for the process. An earlier problem is not replaced."""
     given = two() | {"FLAGSVC_CUSTOM_STRATEGIES_FILE": "all.py", "FLAGSVC_TEST_CUSTOM_STRATEGIES_FILE": "own.py"}
     resolved = resolve(given | {"FLAGSVC_TEST_FETCH_INTERVAL": "x"}, None, {})
     checked: list[object] = []
@@ -400,9 +392,9 @@ def warnings(looking: bool, *given: dict[str, Any]) -> list[str]:
     ],
 )
 def test_two_environments(given: list[dict[str, Any]], listed: str, looking: str) -> None:
-    """With listed keys those of the same flags are told, with looked-up tokens also those that the same tokens would open.
+    """Environments with the same flags give a warning. So do environments that the same looked-up tokens would open.
 
-    So are those whose upstreams may both be asked about a token.
+    So do environments whose upstreams may both be asked about a token.
     """
     for is_looking, expected in ((False, listed), (True, looking)):
         found = warnings(is_looking, *given)

@@ -1,6 +1,6 @@
 """The options in code: same rows, all problems together, masked secrets, and changed copies.
 
-`ProxyOptions` with several environments in code: what it takes, what it refuses, and copies of it.
+`ProxyOptions` with several environments in code: valid values, refused values, and copies.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ def problems_of_environments(environments: object, **more: Any) -> tuple[str, ..
 
 
 def test_environments_in_code() -> None:
-    """Each has its own options; what it lacks comes from the others, and the process has no keys."""
+    """Each has its own options. Missing options come from the process, which has no keys."""
     own = an_environment("b", refresh_interval=9000, flagsvc_url="http://other/api")
     given = {"a": an_environment("a"), "b": own}
     made = ProxyOptions(flagsvc_url=URL, refresh_interval=7000, port=1, environments=given)
@@ -369,7 +369,7 @@ def test_the_bootstrap_of_an_environment() -> None:
 
 
 def test_options_as_an_environment() -> None:
-    """An environment may be complete options. What holds for the process is always that of the process."""
+    """An environment may be complete options. Options of the process always come from the process."""
     complete = ProxyOptions(flagsvc_url=URL, port=5, name_prefix="a.", **an_environment("a"))  # type: ignore[arg-type]
     made = ProxyOptions(port=7, environments={"a": complete}, flagsvc_url="http://other/api")
     [(name, options)] = made.environments
@@ -390,7 +390,7 @@ def test_copies() -> None:
 
 
 def test_options_with_those_of_another_process() -> None:
-    """What holds for the process is that of the other one, and everything else is kept."""
+    """Options of the process come from the other options, and everything else is kept."""
     one, other = make("a").environments[0].options, make("b", port=9, host="::1", refresh_interval=1)
     changed = {row.name for row in differing(one, with_process(one, other))}
     assert changed == {"port", "host"}

@@ -170,7 +170,7 @@ def good_tables(draw: st.DrawFn) -> dict[str, dict[str, object]]:
 
 
 def named_variables(tables: st.SearchStrategy[object]) -> st.SearchStrategy[dict[str, str]]:
-    """Return variables of environments, and the one that names them: as names, as JSON of these tables, or any text."""
+    """Return variables of environments. The variable that names them has names, JSON of these tables, or any text."""
     name = st.lists(ANY_NAMES, max_size=3).map(",".join) | tables.map(json.dumps) | TEXT
     variables = st.builds(
         "FLAGSVC_{}_{}".format, st.sampled_from(["A", "B", "PROD_EU"]), st.sampled_from(VARIABLES_OF_ENVIRONMENTS)

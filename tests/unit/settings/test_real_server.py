@@ -114,7 +114,7 @@ def test_ours_wins() -> None:
     ],
 )
 def test_what_has_no_effect_is_named(environment: dict[str, str], warning: str) -> None:
-    """A variable that another one replaces, or that needs another one, is named in a line."""
+    """A line names each variable that another variable replaces, or that needs another variable."""
     resolved = read(**environment)
     assert resolved.warnings == [warning] and not resolved.problems
     assert read(HTTP_PORT="2", PORT="2").warnings == []

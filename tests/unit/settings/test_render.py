@@ -60,7 +60,7 @@ def test_the_dump_is_aligned() -> None:
 
 
 def test_what_is_set_leaves_out_the_defaults() -> None:
-    """The short dump has only options that are set or have a problem, and the number of the others."""
+    """The short dump has only set or wrong options, and the number of the others."""
     shown = what_is_set(resolve(BASE | {"PORT": "x"}, None, {"logLevel": "info"}))
     assert set(lines(shown)) >= {"flagsvcUrl", "clientKeys", "port", "logLevel"} and "host" not in lines(shown)
     assert re.search(r"^\d+ other options have their defaults: --all shows them$", shown, re.MULTILINE)

@@ -25,7 +25,7 @@ REFUSED = {option.name: wrong(option) for option in SERVER_OPTIONS}
 
 @pytest.mark.parametrize("option", [row for row in SERVER_OPTIONS if row.needs], ids=lambda option: option.name)
 def test_an_option_without_the_one_it_needs_is_refused(option: Option) -> None:
-    """An option without the one that it needs is a problem that names both."""
+    """An option without the option that it needs is a problem that names both."""
     with pytest.raises(ConfigurationError, match=f"has no effect without {option.needs}; give both, or neither"):
         load_server(HOME, {option.name: SERVER_SAMPLES[option.name][0]})
 
@@ -45,7 +45,7 @@ def test_no_two_rows_share_a_name_a_flag_or_a_variable() -> None:
 
 
 def needed_by(option: Option) -> dict[str, str]:
-    """Return the variables of the option that one needs, and of those that it needs in turn."""
+    """Return the variables of all options that an option needs, also indirectly."""
     if not option.needs:
         return {}
     other = NAMED[option.needs]

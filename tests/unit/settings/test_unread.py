@@ -1,4 +1,4 @@
-"""Variables with one of our prefixes that no option reads: which of them are a mistake, and what was probably meant."""
+"""Variables with one of our prefixes that no option reads: the mistakes among them, and the variables that were probably meant."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ def test_what_another_command_reads_is_no_mistake(name: str) -> None:
     ("name", "proxy", "server"),
     [
         ("FLAGSVC_APY_TOKEN", "FLAGSVC_API_TOKEN", ""),
+        ("FLAGSVC_ULR", "FLAGSVC_URL", ""),
+        ("FLAGSVC_LOG_LEVEL", "LOG_LEVEL", "LOG_LEVEL"),
+        ("UNLEASH_PORT", "PORT", "PORT"),
+        ("FLAGSVC_ZZZZZZ", "", ""),
         ("UNLEASH_API_TOKN_FILE", "UNLEASH_API_TOKEN_FILE", ""),
         ("UNLEASH_API_URL", "UNLEASH_URL", ""),
         ("UNLEASH_CLIENT_KEYS", "UNLEASH_PROXY_CLIENT_KEYS", ""),
@@ -121,7 +125,7 @@ def test_without_environments() -> None:
 
 @pytest.mark.parametrize("names", ['{"production": ', "production, not a name", "{}"])
 def test_environments_that_could_not_be_read(names: str, tmp_path: Path) -> None:
-    """Nothing is said of a variable of an environment that may be among those that could not be read."""
+    """A variable gives no warning if its environment may be in a place that could not be read."""
     given = {"HOME": "/h", "FLAGSVC_ENVIRONMENTS": names, "FLAGSVC_STAGING_URL": "x", "FLAGSVC_ZZZZZZ": "x"}
     assert resolve(given, None, {}).warnings == ["environment FLAGSVC_ZZZZZZ: no option reads this variable"]
     file = {"HOME": "/h", "FLAGSVC_ENVIRONMENTS_FILE": str(tmp_path / "none"), "FLAGSVC_STAGING_URL": "x"}

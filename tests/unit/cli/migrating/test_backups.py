@@ -195,7 +195,7 @@ def test_older_form(tmp_path: Path) -> None:
 
 
 def test_callers_of_one_environment(backup: Path) -> None:
-    """Valid tokens of callers are listed by their kind, those of other environments are not."""
+    """Valid tokens of callers are listed by their kind, without tokens of other environments."""
     migration = translate_edge(ONE | {"PRETRUSTED_TOKENS": "s3cret-key@development"}, "")
     assert list_callers(migration, read_backup(str(backup)).tokens) == 4
     assert migration.options["clientKeys"] == [

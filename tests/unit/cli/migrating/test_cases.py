@@ -101,7 +101,7 @@ def run(flagsvc: Flagsvc, case: Case, *more: str) -> Called:
 
 
 def test_what_is_printed(case: Case, flagsvc: Flagsvc) -> None:
-    """Output, notes and exit code are those that are recorded."""
+    """Output, notes and exit code are as recorded."""
     called = run(flagsvc, case)
     if os.environ.get("RECORD"):
         (CASES / f"{case.name}.txt").write_text(case.with_result(called))

@@ -78,7 +78,7 @@ def test_parts_that_are_odd() -> None:
 
 
 def test_image_ports_and_health_check() -> None:
-    """The image has its variables replaced. Ports are those of the container, in each of their forms."""
+    """The image has its variables replaced. Ports are the container's, in each form."""
     ports = "ports: ['80:3063', '127.0.0.1:81:3043/tcp', 9000, {target: 9001, published: 1}, '[::1]:82:9002', '9003-9005', x]"
     found = only(f"image: edge:$TAG\n{ports}\nhealthcheck: {{test: [CMD, /unleash-edge, health]}}")
     assert (found.image, found.health) == ("edge:v20", "CMD /unleash-edge health")

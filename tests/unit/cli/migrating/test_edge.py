@@ -75,7 +75,7 @@ def test_every_variable_has_an_effect_or_a_note(name: str) -> None:
 
 @pytest.mark.parametrize("name", [row.name for row in ROWS if row.takes is Takes.NOTHING])
 def test_a_switch_that_is_off(name: str) -> None:
-    """A switch that is off asks for nothing: the options are those without it, or its opposite."""
+    """A switch that is off asks for nothing: the options are as without the switch, or the opposite."""
     before, after = translate_edge(BASE, ""), translate_edge(BASE | {name: "false"}, "")
     changed = {option: value for option, value in after.options.items() if before.options.get(option) != value}
     assert all(value is True for value in changed.values())
@@ -120,7 +120,7 @@ def test_trust(given: dict[str, str], trust: object) -> None:
 
 
 def test_one_port_with_tls() -> None:
-    """With TLS the port is that of HTTPS, and a note names the one that is gone. Without it a certificate has no effect."""
+    """With TLS the port is the HTTPS port, and a note names the port that is gone. Without it a certificate has no effect."""
     on = translate_edge(BASE | {"TLS_ENABLE": "true", "PORT": "80", "TLS_SERVER_PORT": "443"}, "")
     assert on.options["port"] == 443
     assert any("nothing listens at 80" in text for text in notes(on, About.CHANGED))
@@ -247,7 +247,7 @@ URLS = [
 
 @pytest.mark.parametrize(("given", "url"), URLS)
 def test_url(given: dict[str, str], url: str) -> None:
-    """The parts that Edge has in several variables are one URL. One that cannot be read is left as it is."""
+    """The parts that Edge has in several variables are one URL. A malformed URL stays as it is."""
     address = given.get("REDIS_URL") or given["REDIS_HOST"]
     assert redis_url(address, given) == url
 
@@ -280,7 +280,7 @@ def test_clusters_and_several_places() -> None:
 
 
 def test_a_wrong_address_is_not_repeated() -> None:
-    """What is no address is refused without its password."""
+    """A wrong address is refused without its password."""
     found = translated(REDIS_URL="redis://:s3cret@h:port")
     assert found.options == {} and not found.complete
     assert "s3cret" not in str(found.notes[0])

@@ -28,7 +28,7 @@ def sample() -> Migration:
 
 
 def test_toml() -> None:
-    """The text is TOML of the same tree. Reasons are comments, and so is what is left to do."""
+    """The text is TOML of the same tree. Comments have reasons and things left to do."""
     text = write_toml(sample())
     tree = tomllib.loads(text)
     assert tree == as_tree(sample())
@@ -42,7 +42,7 @@ def test_toml() -> None:
 
 
 def test_variables() -> None:
-    """The variables are ours, those of an environment have its name in them. A list of one origin stays a list."""
+    """The variables are ours. A variable of an environment has its name in it. A list of one origin stays a list."""
     lines = write_variables(sample()).splitlines()
     assert [line for line in lines if line and not line.startswith("#")] == [
         "FLAGSVC_URL=https://h/api",

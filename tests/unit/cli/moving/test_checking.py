@@ -63,7 +63,7 @@ def test_without_the_option(run: Flagsvc, target: FakeAdmin) -> None:
 
 
 def test_with_the_option(run: Flagsvc, target: FakeAdmin) -> None:
-    """The other flags are moved. Those that are left out, and the children of new ones, are listed at the end."""
+    """The other flags are moved. Flags that are left out, and children of new flags among them, are listed at the end."""
     called = run("--yes", "--skip-failing")
     assert called.code == 1 and called.err == "", called
     assert "environment `production`: 1 new\n" in called.out and "moved: 1 flag into project" in called.out

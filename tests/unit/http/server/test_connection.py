@@ -72,7 +72,7 @@ async def test_what_comes_while_an_answer_is_made() -> None:
 
 @asynchronous
 async def test_answers_that_the_caller_does_not_read() -> None:
-    """Of 2,000 answers of 2.5 MB one is made. The next one is made when the caller has read it, and reading pauses meanwhile."""
+    """Of 2,000 answers of 2.5 MB one is made. The caller reads it before the next answer is made. Reading pauses meanwhile."""
     line = dial(serving(BIG), takes=65_536).send(get() * 2_000)
     await turns()
     assert line.transport.writes == 1 and len(line.transport.data) > 2_400_000
@@ -139,7 +139,7 @@ async def test_a_huge_body() -> None:
 @asynchronous
 @pytest.mark.parametrize("size", [1, 7, 4096])
 async def test_a_body_in_pieces(size: int) -> None:
-    """Sized or chunked, however it is cut, it is one body."""
+    """Sized or chunked, in any pieces, it is one body."""
     body = json.dumps({"context": {"userId": "7"}, "toggles": ["on", "off"]}).encode()
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(body[at : at + 9]), body[at : at + 9]) for at in range(0, len(body), 9))
     sized = head("POST /proxy HTTP/1.1", KEYED, f"Content-Length: {len(body)}") + body
@@ -303,7 +303,7 @@ async def test_heads_without_end(begun: bytes) -> None:
 
 @asynchronous
 async def test_a_whole_head_is_the_services() -> None:
-    """One that comes at once, and is over a limit of the service alone, is judged by it; that ends the connection too."""
+    """The service judges a head that comes at once and breaks only a limit of the service; that ends the connection too."""
     line = dial(serving(header_limit=10_000), quiet=True).send(get("/proxy", *["X: " + "y" * 9_000] * 2) + HEALTH)
     await turns()
     assert line.answers("GET") == [431] and line.transport.over

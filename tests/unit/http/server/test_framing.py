@@ -93,14 +93,14 @@ async def test_too_large_a_head_is_the_last(name: str, size: int) -> None:
 
 @asynchronous
 async def test_a_host_is_not_needed_in_old_versions() -> None:
-    """HTTP/1.0 has none, and there the absence of one is no fault."""
+    """HTTP/1.0 has no Host header, so a missing Host is no fault there."""
     line = dial(serving(), quiet=True).send(b"GET /proxy/health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
     assert line.answers() == [200] and not line.transport.over
 
 
 @asynchronous
 async def test_a_tunnel_is_not_opened() -> None:
-    """CONNECT is refused. The bytes after it are not a request, because they are for the other end of the tunnel."""
+    """CONNECT is refused. The bytes after it are for the other end of the tunnel, so they are no request."""
     for data in (
         head("CONNECT proxy:443 HTTP/1.1") + HIDDEN,
         head("CONNECT proxy:443 HTTP/1.1", f"Content-Length: {len(HIDDEN)}") + HIDDEN,

@@ -1,4 +1,4 @@
-"""Callers that are gone while their answer is made: the work on it ends (decision 0038)."""
+"""The work on an answer ends when its caller is gone (decision 0038)."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def action(state: int, event: int) -> int:
 
 
 def test_every_pair_is_there() -> None:
-    """A state that is one, and an action that is one."""
+    """Each cell has a known state and a known action."""
     assert len(states.TABLE) == STATES * EVENTS
     assert all(after(*pair) in range(STATES) for pair in PAIRS)
     assert all(action(*pair) in range(states.CHECK_WRITING + 1) for pair in PAIRS)

@@ -17,29 +17,6 @@ POST = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2")
 
 
 @asynchronous
-@pytest.mark.parametrize(
-    "begun",
-    [
-        b"",
-        b"\r\n",
-        HEALTH[:3],
-        HEALTH[:-1],
-        POST,
-        POST + b"{",
-        POST.replace(b"Content-Length: 2", b"Transfer-Encoding: chunked"),
-    ],
-    ids=["nothing", "a line end", "half a method", "half a head", "no body", "half a body", "no chunk"],
-)
-async def test_patience(begun: bytes) -> None:
-    """A request that is not all there in time is cut off, without a word."""
-    line = dial(serving(), LIMITS).send(begun)
-    line.tick(10)
-    assert not line.transport.closed
-    line.tick()
-    assert line.transport.closed and line.transport.data == b""  # type: ignore[unreachable]
-
-
-@asynchronous
 async def test_patience_begins_with_a_request() -> None:
     """The clock of one request is not that of the next, and bytes that trickle in do not turn it back."""
     line = dial(serving(), LIMITS)

@@ -1,6 +1,6 @@
 """When answers are written: those of one turn of the loop together, and never out of order.
 
-The memory of all connections is limited. The largest ones are closed, others continue, and one network has half.
+The memory of all connections is limited. The largest connections are closed, the others continue, and one network has half.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ async def test_the_last_answer_is_written_before_the_end(last: bytes, lingers: b
 
 @asynchronous
 async def test_callers_who_are_gone_do_not_disturb_others() -> None:
-    """An answer to a connection that was lost, is being closed or was cut off meanwhile is dropped; the others get theirs."""
+    """The answer to a lost or closing connection is dropped; the others get theirs."""
     callers = Crowd(serving(), 4)
     callers.ask(HEALTH)
     (lost, _), (_, closing), (cut, aborted), (_, other) = callers.members
@@ -191,7 +191,7 @@ async def test_many_unfinished_requests(begun: bytes) -> None:
 
 @asynchronous
 async def test_who_holds_most_is_let_go() -> None:
-    """Small requests that wait for their end are not touched by the one that grows beyond all others."""
+    """A request that grows beyond all others does not touch small requests that wait for their end."""
     given = serving(body_limit=1_000_000)
     lines = from_networks(given, 5, replace(LIMITS, memory=60_000))
     for line in lines[1:]:
@@ -243,7 +243,7 @@ async def test_what_is_given_back() -> None:
 
 @asynchronous
 async def test_answers_that_are_not_taken() -> None:
-    """They count as well: of connections that read nothing, those that hold most are cut."""
+    """They count as well. Connections that read nothing and hold most are cut."""
     document = {
         "version": 2,
         "features": [
