@@ -68,7 +68,7 @@ def _no_constant(name: str) -> None:
 
 
 def check(sent: Sent, got: Got, *, origin: str | None, base: str, repeats_state: bool = False) -> None:
-    """Check one answer. `origin` is the Access-Control-Allow-Origin that every answer has, None where it depends."""
+    """Check one answer. `origin` is the Access-Control-Allow-Origin of every answer, None where it depends."""
     assert got.status in STATUSES, (got.status, got.body[:300])
     check_head(sent, got)
     if origin is not None:

@@ -124,7 +124,7 @@ CODE: dict[str, bytes] = {
     "code.js": b"module.exports = []",
     "deep.py": b"(" * 300 + b")" * 300,
 }
-"""Files of custom code: those with nothing right in them, and one that is right but raises."""
+"""Files of custom code: wrong files, and a right file that raises."""
 
 arguments_text = st.text(max_size=20) | st.binary(max_size=20).map(os.fsdecode)
 plain = arguments_text.filter(lambda value: "\0" not in value)

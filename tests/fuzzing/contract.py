@@ -98,7 +98,7 @@ class WaitUntilReady:
 def contract(config: schemathesis.Config, *, ready: bool = True, **given: Any) -> Iterator[Any]:
     """Give the schema of a proxy over the example document with these options; in the end nothing has gone wrong in it.
 
-    With `ready` False the document is that of a proxy that is ready, and the proxy one that never is.
+    With `ready` False the proxy never is ready, and the document comes from a ready proxy.
     """
     log = RecordingLog()
     app = WaitUntilReady(create_app(options(DOCUMENT.as_uri(), log, **given)))

@@ -250,7 +250,7 @@ def acceptable(body: bytes) -> bool:
 
 
 def document_row(runner: asyncio.Runner, body: bytes) -> None:
-    """A document that is none leaves everything as it was; any other is evaluated for every context, and explained."""
+    """A text that is no document changes nothing. A document is evaluated for every context, and explained."""
     world = runner.run(polled(body))
     snapshot = world.holder.current
     assert snapshot is not None and world.holder.document is not None

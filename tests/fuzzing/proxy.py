@@ -68,7 +68,7 @@ class Fuzzed:
         return got
 
     def expect_nothing(self) -> None:
-        """Note that there will never be a configuration: every answer has to be one that is given before the first."""
+        """Note that there will never be a configuration: every answer has to be an answer before the first configuration."""
         self._never_ready = True
 
     def keyed(self, sent: Sent, key: bytes = KEY) -> Sent:

@@ -169,7 +169,7 @@ def read_all(connection: socket.socket) -> bytes:
 
 
 def pipeline_row(target: Target, given: tuple[list[Asking], list[int]]) -> None:
-    """Requests that come one behind the other, cut anywhere, are answered one behind the other."""
+    """Requests in a pipeline, cut anywhere, are answered in order."""
     asked, where = given
     with contextlib.closing(target.connect()) as connection:
         for piece in pieces(b"".join(each.written() for each in asked), where):
@@ -182,7 +182,7 @@ def pipeline_row(target: Target, given: tuple[list[Asking], list[int]]) -> None:
 
 
 def read_one(answered: BinaryIO, method: str) -> tuple[int, bytes]:
-    """Return status and body of the next answer; one that only says to go on is passed over."""
+    """Return status and body of the next answer; a 100 is passed over."""
     status = int(answered.readline().split()[1])
     head = b"".join(iter(answered.readline, b"\r\n"))
     if status == 100:

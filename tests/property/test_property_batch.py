@@ -202,7 +202,7 @@ def bodies(scene: Scene, environment: str) -> dict[str, bytes]:
 
 
 def differing(scene: Scene) -> set[str]:
-    """Return the flags that differ between both environments; reading all that they are finds the same ones."""
+    """Return the flags that differ between both environments; reading all of both finds the same flags."""
     with scene.store.reading() as tx:
         found = find_differing(tx, *ENVIRONMENTS)
         one, other = (read_flag_states(tx, (*NAMES, *PARENTS), each) for each in ENVIRONMENTS)

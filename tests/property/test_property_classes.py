@@ -156,7 +156,7 @@ def data_of(flags: list[tuple[str, list[int], int]]) -> dict[str, Any]:
 
 @given(FLAGS, st.integers(700, 4000))
 def test_pieces(flags: list[tuple[str, list[int], int]], limit: int) -> None:
-    """Each is below the bound; each flag is in one, with its items in their order; a child is not before its parent."""
+    """Each piece is below the bound. Each flag is in one piece, with its items in their order. A child is not before its parent."""
     data = data_of(flags)
     request = {"project": "default", "environment": "development", "data": data}
     names = [item["name"] for item in data["features"]]

@@ -33,7 +33,7 @@ HISTOGRAM_KEYS = (ImpactKey("time", "histogram", (0.5, 5.0)), ImpactKey("time", 
 LABELS = ((), (("appName", "shop"),), (("appName", "shop"), ("on", "enabled")))
 SOURCES = (None, UsageSource("shop", "one"), UsageSource("shop", "two"))
 NUMBERS = st.integers(0, 1_000_000).map(lambda number: number / 4)
-"""Fractions whose sums are exact, so that their order does not matter."""
+"""Fractions whose sums are exact in any order."""
 
 
 def values_of(key: ImpactKey) -> st.SearchStrategy[list[float]]:

@@ -140,7 +140,7 @@ often = settings(max_examples=150, deadline=None, suppress_health_check=[HealthC
 def test_no_tag_stands_for_two_answers(
     document: dict[str, Any], other: dict[str, Any], sequence: list[GeneratedRequest]
 ) -> None:
-    """A tag has one body, over replicas and configurations; one that is not made of the body has the body of every evaluation."""
+    """A tag has one body, over replicas and configurations; a tag that is not made of the body has the body of every evaluation."""
     services = [
         (ServiceUnderTest(document, 1), judges := ReferenceServices(document)),
         (ServiceUnderTest(document, 2), judges),

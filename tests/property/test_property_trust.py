@@ -17,7 +17,7 @@ FORGED = st.lists(
     PROXIES | CALLERS | st.sampled_from(["", " ", ",", "unknown", '"', "\xa0", "10.0.0.1:80", "[::1]", "_x", "%"]),
     max_size=8,
 ).map(", ".join) | st.text(st.characters(min_codepoint=32, max_codepoint=255), max_size=30)
-"""What a caller may write: addresses it would like to have, things that are none, anything."""
+"""What a caller may write: wanted addresses, other texts, anything."""
 
 
 def forwarded(lines: list[str]) -> bytes | None:

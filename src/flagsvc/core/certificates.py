@@ -33,7 +33,7 @@ class CertificateOptionNames(NamedTuple):
 
 @dataclass(frozen=True)
 class CertificateFiles:
-    """A certificate with its chain, and its key; both are in one file if `key` is None. `password` decrypts an encrypted key."""
+    """A certificate with its chain, and its key. If `key` is None, one file has both. `password` decrypts an encrypted key."""
 
     names: CertificateOptionNames
     cert: str
@@ -139,7 +139,7 @@ def _stamp_file(path: str) -> tuple[int, ...] | None:
 class WatchedFiles:
     """Files that are checked for changes now and then.
 
-    A certificate and its key are two files, written one after the other. So a change counts once two checks see the same state.
+    A certificate and its key are two files, written in turn. So a change counts once two checks see the same state.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:

@@ -11,13 +11,13 @@ NOT_THERE: Final = -1
 UNREAD: Final = -2
 """The old pieces must be read first."""
 CHANGED_IN_A_ROW: Final = 8
-"""Pieces that changed in their places, one after the other, which are found without a look-up."""
+"""The most neighbours that changed in their places and are found without a look-up."""
 READ_AT_ONCE: Final = 100
 """Old pieces that are read in one step."""
 
 
 class Matcher:
-    """Finds each piece of a new document among those of the old one. The pieces are requested in the order of the new document.
+    """Finds each piece of a new document in the old document. The pieces are requested in the order of the new document.
 
     Pieces are bytes; without bytes there are no old ones. Most pieces are at the same place, or next to the last one found.
     Only if some are not, the old pieces are looked up by content.

@@ -74,13 +74,13 @@ class DocumentBuilder:
 
 
 def feature_name(raw: object, path: str) -> str:
-    """Return a feature's name. A feature without one is kept under its path, so that compiling reports it."""
+    """Return a feature's name. A feature without a name is kept under its path, and compiling reports it."""
     name = name_of(raw) if isinstance(raw, dict) else ""
     return name or f"\0{path}"
 
 
 def segment_id(raw: object, path: str) -> str:
-    """Return a segment's identity. A segment without one is kept under its path, so that compiling reports it."""
+    """Return a segment's identity. A segment without an identity is kept under its path, and compiling reports it."""
     try:
         return identity(as_object(raw, path).get("id"), path)
     except DocumentError:

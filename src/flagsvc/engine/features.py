@@ -84,7 +84,7 @@ class Toggle:
         # an attribute is faster to read than the length of a list, and most toggles have no parents
         self.dependent: bool = False
         self.head: CompiledStrategy | None = None
-        # a long chain in reverse order, released after `head`: so its strategies are released one by one, without recursion
+        # a long chain in reverse order, released after `head`: its strategies are released in turn, without recursion
         self.backwards: list[CompiledStrategy] = NO_CHAIN
         self.choice: VariantChoice | None = None
 

@@ -170,7 +170,7 @@ class ListViews:
 
 
 class ListViewsBuilder:
-    """Makes the list answers in one shape, toggle by toggle. `known` are those of the previous snapshot, or None."""
+    """Makes the list answers in one shape, toggle by toggle. `known` are the list answers of the previous snapshot, or None."""
 
     def __init__(
         self, shape: AnswerShape, known: ListViews | None, toggles: dict[str, Toggle], scope: str = ""

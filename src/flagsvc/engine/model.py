@@ -122,7 +122,7 @@ class StrategySpec:
 
 @mypyc_attr(acyclic=True)
 class DependencySpec:
-    """One parent of a feature. No `variants` means any variant; with `text`, each one whose name is a part of the text."""
+    """One parent of a feature. No `variants` means any variant; with `text`, each variant whose name is a part of the text."""
 
     def __init__(self, feature: str, enabled: bool, variants: tuple[str, ...], text: str = "") -> None:
         self.feature = feature

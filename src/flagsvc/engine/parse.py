@@ -103,7 +103,7 @@ def check_repeats(feature: FeatureSpec, path: str) -> None:
 
 
 def parse_strategy(raw: object, path: str, odd: Oddities | None = None) -> StrategySpec:
-    """Return one strategy. One that is no object has no name, so that it is on for no context."""
+    """Return one strategy. A value that is no object has no name, so the strategy is on for no context."""
     odd = odd or Oddities()
     strategy = read_object(raw, path, odd)
     place = f"{path}.parameters"
@@ -123,7 +123,7 @@ def parse_strategy(raw: object, path: str, odd: Oddities | None = None) -> Strat
 
 
 def parse_parameters(given: dict[str, object], path: str, odd: Oddities) -> dict[str, str]:
-    """Return the parameters of a strategy as texts. One that the built-in strategies read as absent is not there."""
+    """Return the parameters of a strategy as texts, without parameters that built-in strategies read as absent."""
     parameters: dict[str, str] = {}
     for name, value in given.items():
         if value is None:
@@ -140,7 +140,7 @@ def parse_parameters(given: dict[str, object], path: str, odd: Oddities) -> dict
 
 
 def parse_segments(raw: object, path: str, odd: Oddities) -> list[str]:
-    """Return the identities of the segments of the strategy at a path. What is none is the empty identity, which no segment has."""
+    """Return the segment identities of the strategy at a path. A wrong value becomes the empty identity, which no segment has."""
     if raw is None:
         return []
     if not isinstance(raw, list):

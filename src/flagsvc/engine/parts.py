@@ -244,7 +244,7 @@ class Maker:
     def outcomes(self, feature: FeatureSpec) -> list[ToggleOutcome]:
         """Return every outcome of the feature, in the order of their numbers.
 
-        A disabled feature has its variants too, because a caller may still report one that it got before.
+        A disabled feature has its variants too, because a caller may still report a variant from before.
         """
         ways = self.plain_outcomes(feature)
         for variant in feature.variants:
@@ -286,7 +286,7 @@ class Maker:
         return strategy
 
     def condition(self, strategy: CompiledStrategy, condition: Predicate) -> None:
-        """Add a condition to a strategy. One that always holds is added only for explanations."""
+        """Add a condition to a strategy. A condition that always holds is added only for explanations."""
         if not self.options.fold or not isinstance(condition, Always):
             strategy.require(condition)
 

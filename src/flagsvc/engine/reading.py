@@ -29,7 +29,7 @@ class Oddities:
         self.first: DocumentError | None = None
 
     def add(self, path: str, expected: str, raw: object) -> None:
-        """Note a value that is not what was expected."""
+        """Note an unexpected value."""
         if self.first is None or path < self.first.path:
             self.first = DocumentError(path, wrong(expected, raw))
 
@@ -79,7 +79,7 @@ def read_flag(owner: dict[str, object], key: str, path: str, odd: Oddities) -> b
 
 
 def read_own_text(owner: dict[str, object], key: str, path: str, odd: Oddities) -> str:
-    """Return the text under `key`; empty for any other value, which is odd if it is there."""
+    """Return the text under `key`; empty for any other value. Only null is not odd."""
     raw = owner.get(key)
     if raw is not None and not isinstance(raw, str):
         odd.add(f"{path}.{key}", "a text", raw)

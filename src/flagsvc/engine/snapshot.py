@@ -121,7 +121,7 @@ class Snapshot:
         return outcome.enabled, "disabled" if outcome.variant is None else outcome.variant
 
     def take_faults(self) -> list[Fault]:
-        """Return the exceptions since the last call: those of custom strategies and those of toggles, each with its name."""
+        """Return the exceptions of custom strategies and of toggles since the last call, each with its name."""
         faults = self.memory.faults
         if faults:
             self.memory.faults = []

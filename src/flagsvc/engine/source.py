@@ -19,7 +19,7 @@ class Unusual(Exception):  # noqa: N818 - nothing is wrong, another way has to b
 
 
 DATA_SET: Final = "featureStrategies"
-"""A member of a data set and of a state export. Their features have no strategies, so that every flag would be off."""
+"""A member of a data set and of a state export. Their features have no strategies: every flag would be off."""
 TOP: Final = msgspec.defstruct(
     "Top",
     [

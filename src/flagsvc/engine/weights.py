@@ -44,7 +44,7 @@ def is_zero(raw: object) -> bool:
 
 
 class Weights:
-    """The total of some weights; and for each one that is not zero its index, and the sum up to it."""
+    """The total of some weights; for each weight that is not zero its index, and the sum up to it."""
 
     def __init__(self, stated: list[object]) -> None:
         total: object = 0

@@ -48,8 +48,9 @@ class Contract(Handler, ABC):
     def check_head(self, call: Call) -> Call | Response:
         """Do what `admit` does for a call whose headers and their size are already read.
 
-        The `handler` of the call is this contract, unless this method chooses another one. If the call is returned, its `limit` is
-        how much of its body to read, and its handler answers it. The handler gets one byte more if the body is too large.
+        The `handler` of the call is this contract, unless this method chooses another handler. If the call is returned, its
+        `limit` is how much of its body to read, and its handler answers it. The handler gets one byte more of a body that is
+        too large.
         """
 
     def network(self, peer: str) -> bytes:

@@ -23,7 +23,7 @@ def salted(key: bytes) -> bytes:
 
 
 class KeySet:
-    """The keys that open a route: those of the options, and those that were `added` while the process runs.
+    """The keys that open a route: keys of the options, and keys that were `added` while the process runs.
 
     Only digests are kept.
     """

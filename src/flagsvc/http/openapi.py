@@ -28,7 +28,7 @@ class ApiDescription(NamedTuple):
 class Operation(NamedTuple):
     """One method of one path. `schemes` names the keys that open it, and `path_parameters` the parameters in braces.
 
-    `answers` has the description of each answer by its status, and `shapes` are those that body and answers name.
+    `answers` has the description of each answer by its status, and `shapes` are the shapes of body and answers.
     """
 
     row: RouteRow

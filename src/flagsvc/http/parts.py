@@ -61,7 +61,7 @@ class Parts:
 
 
 class PartsResponse(Response):
-    """An answer whose body comes in parts. It has no length, and it is the last one of its connection.
+    """An answer whose body comes in parts. It has no length, and is the last answer of its connection.
 
     A HEAD gets a Response with the same headers instead.
     """

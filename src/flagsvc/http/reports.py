@@ -96,7 +96,7 @@ class UpperBound(Number):
 
 
 class ReportedImpact(OneOf):
-    """One impact metric: a counter or gauge, or a histogram. Its type decides, so that an error is about the right one."""
+    """One impact metric: a counter or gauge, or a histogram. Its type decides which shape an error is about."""
 
     def examined(self, value: object) -> object:
         """Return the metric if all its values fit."""

@@ -57,7 +57,7 @@ def redraw(run: Run, before: int, total: int) -> int | None:
 def variant_step(
     run: Run, owner: str, specs: Sequence[VariantSpec], choice: VariantChoice | None, reached: bool
 ) -> VariantStep | None:
-    """Return the step of a variant's draw; None without variants that have a weight, or if none is drawn."""
+    """Return the step of a variant's draw; None if no variant has a weight, or no variant is drawn."""
     if choice is None:
         return None
     override = next((each.field for each in choice.overrides if each.matches(run)), None)

@@ -3,8 +3,8 @@
 For rollouts this is arithmetic: every bucket has one percent of all identifiers, and two groups draw independently. No data of
 users is needed. A request without an identifier is drawn each time, and no user notices a change of that.
 
-For variants it is arithmetic, too: which range of buckets each variant has, and who gets another one. The percentages are of the
-users who are drawn: those in an override are not.
+For variants it is arithmetic, too: the range of buckets of each variant, and who gets another variant. The percentages are of the
+users who are drawn: users in an override are not.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def by_words(rollout: Rollout) -> str:
 def stickiness_words(before: Rollout, after: Rollout) -> list[str]:
     """Return what happens to contexts without the field that only one of two rollouts needs.
 
-    The other one is for everyone, or has default stickiness, where users with a `userId` keep their bucket.
+    The other rollout is for everyone, or has default stickiness, where users with a `userId` keep their bucket.
     """
     if after.sticks_to not in (DEFAULT, RANDOM) and (after.sticks_to == USER_ID or is_everyone(before)):
         return [f"Those without {show(after.sticks_to)} lose it."]
@@ -427,7 +427,7 @@ def _range_moves(before: Draw, after: Draw) -> dict[tuple[str, str], float]:
 
 
 def _drawn_moves(before: Draw, after: Draw) -> dict[tuple[str, str], float]:
-    """Return the moves where two draws are independent, or one of them is none: the products of the shares."""
+    """Return the moves where two draws are independent, or a side has no draw: the products of the shares."""
     old, new = shares(before), shares(after)
     return {
         (one, other): HUNDRED * left * right

@@ -30,7 +30,7 @@ def camel_case(name: str) -> str:
 class Step:
     """One step. `words` are the sentence of the configuration, and `answer` is its answer for the context.
 
-    `reached` tells that the evaluation needs the answer. A step after the one that decided has an answer, too. `by_time` and
+    `reached` tells that the evaluation needs the answer. A step behind the decision has an answer, too. `by_time` and
     `by_chance` tell that it compared the time, or drew a random number; those of steps inside are theirs.
     """
 
@@ -131,9 +131,9 @@ class SegmentStep(ConditionStep):
 class RolloutStep(ConditionStep):
     """A rollout to `share` percent.
 
-    `sticks_to` is the field that decides, `default` or `random`; `field` is the one that the identifier came from, None if it came
-    from none. `bucket` is 1 to 100, None if nothing was hashed or drawn. `smallest_share` is the smallest rollout that admits the
-    identifier; None without one.
+    `sticks_to` is the field that decides, `default` or `random`; `field` is the field of the identifier, None without
+    an identifier. `bucket` is 1 to 100, None if nothing was hashed or drawn. `smallest_share` is the smallest rollout that admits
+    the identifier; None without an identifier.
     """
 
     kind: ClassVar[str] = "rollout"
@@ -258,7 +258,7 @@ class RolloutChange:
 class WholeExplanation:
     """One toggle: its answer, what decided it, every step, and the changes of one field that turn the answer.
 
-    `rollouts` are those that turn it on, where nothing else is missing. `strategy` is the place of the strategy that decided,
+    `rollouts` turn the toggle on, where nothing else is missing. `strategy` is the place of the strategy that decided,
     None if none did. `by_time` and `by_chance` tell of the steps that were reached. `fault` is an exception that turned the toggle
     off.
     """

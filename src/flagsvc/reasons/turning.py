@@ -1,6 +1,6 @@
 """The changes of one field that turn an answer: `with region eu it would be on`.
 
-Where all failing conditions of a strategy are about one field, values around those of its conditions are tried. Each is evaluated,
+Where all failing conditions of a strategy are about one field, values near the conditions' values are tried. Each is evaluated,
 and only a change that turned the answer is told.
 """
 
@@ -111,7 +111,7 @@ def attempts(unfolded: Unfolded, whole: WholeExplanation) -> Iterator[Attempt]:
 def of_strategy(
     unfolded: Unfolded, strategy: UnfoldedStrategy, step: StrategyStep, whole: WholeExplanation
 ) -> Iterator[Attempt]:
-    """Give what could turn a strategy: on, if one field is all that it lacks; off, if it decided."""
+    """Give what could turn a strategy: on, if it lacks only one field; off, if it decided."""
     samples = conditions(unfolded, strategy)
     if whole.enabled:
         fields = {field for field, _ in samples.values()} if step.place == whole.strategy else set()
@@ -193,7 +193,7 @@ def text_samples(spec: ConstraintSpec) -> list[str | None]:
 
 
 def network_samples(spec: ConstraintSpec) -> list[str | None]:
-    """Return the first address of each network, none, and one that is no address."""
+    """Return the first address of each network, no value, and a text that is no address."""
     return [*[value.partition("/")[0] for value in spec.values[:TRIED]], None, OTHER]
 
 
@@ -220,7 +220,7 @@ def version_samples(spec: ConstraintSpec) -> list[str | None]:
 
 
 def pattern_samples(spec: ConstraintSpec) -> list[str | None]:
-    """Return texts that a simple pattern matches. Those of a less simple one are not found."""
+    """Return texts that a simple pattern matches. Texts for other patterns are not found."""
     body = text_value(spec).strip("^$")
     if body.startswith("(") and body.endswith(")"):
         body = body[1:-1].removeprefix("?:")

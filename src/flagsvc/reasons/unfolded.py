@@ -83,7 +83,7 @@ class Unfolded:
         return list(self.compiled.snapshot.toggles)
 
     def feature(self, name: str) -> UnfoldedFeature | None:
-        """Return a feature; None if the document has none of this name. Of equal names the last well-formed one counts."""
+        """Return a feature by its name; None if it is not in the document. Of equal names the last well-formed one counts."""
         if name not in self.known:
             found = [parsed(raw) for raw in reversed(self.raw.get(name, []))]
             self.known[name] = next(

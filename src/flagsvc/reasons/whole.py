@@ -103,7 +103,7 @@ class Walk:
         )
 
     def before_strategies(self, feature: UnfoldedFeature, evaluated: bool) -> list[Step]:
-        """Return what must hold before a strategy counts: the feature is enabled, and its parents are as they must be."""
+        """Return what must hold before a strategy counts: the feature is enabled, and its parents satisfy it."""
         enabled = feature.spec.enabled
         steps: list[Step] = [ToggleStep(words=ENABLED, answer=enabled, reached=True)]
         for dependency in feature.spec.dependencies:
@@ -134,7 +134,7 @@ class Walk:
         return f"toggle {show(spec.feature)} has a parent itself" if parent.spec.dependencies else None
 
     def strategies(self, strategies: Sequence[UnfoldedStrategy], going: bool) -> list[StrategyStep]:
-        """Return the steps of all strategies. Those after the first one that is on are not reached."""
+        """Return the steps of all strategies. Strategies after the first that is on are not reached."""
         steps: list[StrategyStep] = []
         for place, strategy in enumerate(strategies, 1):
             steps.append(self.strategy(place, strategy, going))

@@ -117,7 +117,7 @@ def constraint_words(spec: ConstraintSpec | None) -> str:
 
 
 def segment_words(segment: SegmentSpec | None, identity: str) -> str:
-    """Return a segment as a sentence. None is one that the document does not have."""
+    """Return a segment as a sentence. None is a missing segment."""
     if segment is None:
         return f"in segment {show(identity)}, which is missing"
     holds = " and ".join([constraint_words(each) for each in segment.constraints]) or EVERYONE
@@ -237,7 +237,7 @@ def strategy_words(
     disabled: bool = False,
     custom: Container[str] | None = None,
 ) -> str:
-    """Return a strategy as a sentence: its rule, its constraints and its segments, which `segments` has by identity."""
+    """Return a strategy as a sentence: its rule, its constraints and its segments. `segments` has them by identity."""
     rule = rule_words(spec, custom)
     parts = [constraint_words(constraint) for constraint in spec.constraints]
     parts += [segment_words(segments.get(identity), identity) for identity in spec.segments]
@@ -268,7 +268,7 @@ def dependency_words(spec: DependencySpec) -> str:
 
 
 def read_segments(rows: Iterable[Mapping[str, Any]]) -> dict[str, SegmentSpec]:
-    """Return segments by identity. One without an id is left out, as it is in what clients get."""
+    """Return segments by identity. A segment without an id is left out, as for clients."""
     found: dict[str, SegmentSpec] = {}
     for row in rows:
         try:

@@ -30,7 +30,7 @@ class Takes(StrEnum):
 
 
 class EdgeVariable(NamedTuple):
-    """A variable of Edge. `options` are those of flagsvc that get its value, unless it is COMBINED in code.
+    """A variable of Edge. `options` are the options of flagsvc that get its value, unless its fate is COMBINED.
 
     `here` says what to set in its place; if the fate is ABSENT or NEEDLESS, what to do or why. `default` is Edge's own. Many
     programs use a `common` name, so it is Edge's only beside a variable that only Edge uses.

@@ -103,7 +103,7 @@ def _repeated(tree: object, source: str) -> Iterator[str]:
 
 
 def read_names(names: Iterable[str], source: str, *, shows_names: bool = True) -> tuple[list[str], list[str]]:
-    """Return the names that an environment can have, each once, and what is wrong with the others or with all of them."""
+    """Return the valid names, each once, and a problem for each other name or for the whole list."""
     names = list(dict.fromkeys(names))
     if not names:
         return [], [f"{TABLE} ({source}): expected a name for each environment"]

@@ -78,7 +78,7 @@ class Kind(NamedTuple):
 
     `expects` ends the sentence "expected …", `metavar` stands for the value in the help. `parse` reads a text or a native value.
     `safe` masks the secrets of a normalised value, `show` makes text of the result. `echo` quotes a refused text, or returns None
-    for one that must not be shown. `relative_to` puts the folder of the configuration file in front of a relative path. `words`
+    if the text must not be shown. `relative_to` puts the folder of the configuration file in front of a relative path. `words`
     are all values of a kind that lists them.
     """
 
@@ -292,7 +292,7 @@ def parse_tags(value: object) -> tuple[tuple[str, str], ...]:
 
 
 def _tag(item: object) -> tuple[str, str]:
-    """Return one tag filter; both its name and its value must be there."""
+    """Return one tag filter. It needs a name and a value."""
     pair = item.partition(":")[::2] if isinstance(item, str) else item
     if not isinstance(pair, list | tuple) or len(pair) != 2:
         raise RefusedError("a tag is a name and a value")
@@ -413,7 +413,6 @@ def read_json(text: str) -> object:
 
 
 def _json_object(pairs: Sequence[tuple[str, Any]]) -> JsonObject:
-    """Return an object of its keys and values."""
     found = JsonObject(pairs)
     if len(found) < len(pairs):
         times = Counter(key for key, _ in pairs)

@@ -160,7 +160,7 @@ def starting_with(prefix: str, found: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_everywhere(resolved: Resolved, check: Callable[[Resolved], None]) -> None:
-    """Make a check of the process and of each environment. Keep the problems, those that all have only once."""
+    """Make a check of the process and of each environment. Keep each problem once, also if all have it."""
     check(resolved)
     told = set(resolved.problems.values())
     for name, values in resolved.values.get(TABLE, ()):

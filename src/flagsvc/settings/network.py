@@ -43,7 +43,7 @@ UNIX = "unix:"
 """What an address begins with that is a Unix socket's."""
 
 EVERY_ADDRESS = "::"
-"""The host that stands for all addresses, of IPv6 and of IPv4. Without a host they are those that the machine has."""
+"""The host that stands for all addresses, of IPv6 and of IPv4. No host stands for all addresses of the machine."""
 
 LONGEST_SOCKET = 100
 """Bytes of the path of a Unix socket; systems have room for 103 and more."""
@@ -272,7 +272,6 @@ def parse_mode(value: object) -> str:
 
 
 def _is_address(family: int, text: str) -> bool:
-    """Return whether `text` is an IP address of `family`."""
     try:
         socket.inet_pton(family, text)
     except (OSError, ValueError):

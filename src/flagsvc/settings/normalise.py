@@ -26,7 +26,7 @@ QUOTES = "the quotes are part of the value (env files keep them): remove them"
 """What to do about a value in quotes."""
 
 INSTEAD = {"clientKeys": ("proxySecrets", "tokenValidation")}
-"""Required option → those that can make it unnecessary."""
+"""Required option → options that can make it unnecessary."""
 
 INSTANCE_NEEDED = "flagsvcInstanceId is required for GitLab: set FLAGSVC_INSTANCE_ID to the instance ID of the project"
 
@@ -63,7 +63,7 @@ def normalise(
 ) -> Normalised:
     """Return the values of every option of `rows`, from those given (by option name) and the defaults for `environment`.
 
-    With `divided`, the process has several environments. Then they have what is required, and the process has none of it.
+    With `divided`, the process has several environments. Then required options belong to the environments, not to the process.
     Options that are `lost` may be given in a place that could not be read: nothing is said of their absence.
     """
     found = Normalised({}, {}, [])

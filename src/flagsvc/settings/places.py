@@ -67,7 +67,7 @@ class Resolved(NamedTuple):
     """What was found, valid or not: values and sources by option name, each problem under the name it is about.
 
     A refused value is replaced by its default. The name of a problem that concerns no option (UNREADABLE, an unknown key or
-    flag) is in angle brackets. `files` holds the files that were read, and those that could not be read.
+    flag) is in angle brackets. `files` holds all files that were tried, readable or not.
     """
 
     values: dict[str, Any]

@@ -34,7 +34,7 @@ class RealVariable(NamedTuple):
     """A variable of a real server. `option` gets its value where nothing else gives it; empty if a row of ours reads the variable.
 
     `here` says what it is here; if the fate is ABSENT or NEEDLESS, what to do or why. A value among `quiet` gives no warning,
-    because flagsvc does what it says. Other programs use a `common` name, so it counts only beside one that is not.
+    because flagsvc does what it says. Other programs use a `common` name, so it counts only beside a name that is not common.
     """
 
     name: str
@@ -237,7 +237,7 @@ def _adopt_database(parts: Mapping[str, str], entry: Given | None, found: Adopte
 
 
 def _not_used(names: list[str], source: str) -> Iterator[str]:
-    """Yield a warning about variables in whose place another one counts, unless that one is ours."""
+    """Yield a warning about variables that another variable overrides, unless that variable is ours."""
     name = source.removeprefix(VARIABLE)
     if names and name != source and not name.startswith((PREFIX, ALIAS)):
         yield f"{VARIABLE}{', '.join(names)}: not used, {name} is given"
@@ -274,7 +274,7 @@ SCHEMES = ("postgres:", "postgresql:")
 
 
 class UrlRefusedError(ValueError):
-    """A variable has a value that it cannot have; the message shows nothing secret."""
+    """The value of a variable is not valid; the message shows nothing secret."""
 
     def __init__(self, variable: str, text: str) -> None:
         super().__init__(text)
@@ -326,7 +326,6 @@ def extended(url: str, parts: Mapping[str, str]) -> Made:
 
 
 def _with_query(url: str, query: Mapping[str, str]) -> str:
-    """Return a URL with parameters behind those that it has."""
     return f"{url}{'&' if '?' in url else '?'}{urlencode(query, quote_via=quote)}" if query else url
 
 

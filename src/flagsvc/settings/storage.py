@@ -89,7 +89,6 @@ def _host(parts: SplitResult) -> str:
 
 
 def _socket(parts: SplitResult) -> str:
-    """Return the path of a Unix socket."""
     path = unquote(parts.path)
     if parts.hostname or not path.startswith("/") or path == "/":
         raise RefusedError("the path of a Unix socket starts with a slash: unix:///folder/name")

@@ -44,7 +44,7 @@ OPTIONS: tuple[Option, ...] = rows_of(ProxyRows)
 """Every option of `flagsvc proxy`, section by section."""
 
 SERVER_OPTIONS: tuple[Option, ...] = rows_of(ServerRows)
-"""Every option of `flagsvc server`, section by section; where it is the proxy's it is that row."""
+"""Every option of `flagsvc server`, section by section. Options of both programs are the proxy's rows."""
 
 BY_NAME = {option.name: option for option in OPTIONS}
 

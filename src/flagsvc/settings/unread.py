@@ -154,7 +154,7 @@ def _other_environment(name: str, environments: Iterable[str]) -> str:
 
 
 def _missing(name: str, written: Written | None) -> str:
-    """Return the sentence that an environment does not exist: in the place that says which ones there are."""
+    """Return the sentence that an environment does not exist, with the place that names the environments."""
     source = written.source if written else f"environment {VARIABLES[0]}"
     if source.startswith("environment "):
         return f"{source.removeprefix('environment ')} names no `{name}`"

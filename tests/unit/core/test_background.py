@@ -148,7 +148,7 @@ async def test_a_time_limit_inside_is_no_end() -> None:
 
 @asynchronous
 async def test_waiting_for_the_first() -> None:
-    """When one is done, also by an error, the others are cancelled and have ended. A wait that is cancelled leaves none behind."""
+    """When a task is done, also by an error, the other tasks have been cancelled. A cancelled wait leaves no task behind."""
     ended: list[str] = []
 
     async def wait(name: str) -> None:

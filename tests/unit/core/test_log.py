@@ -269,7 +269,7 @@ def test_secrets_may_become_more() -> None:
 
 
 def test_fields_of_every_line() -> None:
-    """They come first; a field of the line wins. Levels and secrets are those of the logger that they were bound to."""
+    """They come first; a field of the line wins. Level and secrets come from the logger that was bound."""
     log, secrets = RecordingLog(), Secrets(())
     bound = build_logger(log, secrets=secrets).bind(environment="a", place=1)
     secrets.add(["some-secret"])

@@ -83,7 +83,7 @@ def test_a_property() -> None:
 
 
 def test_fields_are_not_confused() -> None:
-    """The value of one field is not taken for that of another, however many there are."""
+    """No value counts for another field, however many fields there are."""
     made = cache_keys(fields={f"f{at}" for at in range(80)})
     assert differ(*[key(made, properties={f"f{at}": "1"}) for at in range(80)])
 

@@ -86,7 +86,7 @@ def test_a_long_text_in_the_place_of_variants() -> None:
 
 
 def test_many_strategies_that_never_decide() -> None:
-    """Those that are removed are released one by one: recursion ended the process after 300,000, a document of 2 MB."""
+    """Removed strategies are released in turn: recursion ended the process after 300,000, a document of 2 MB."""
     made = compile_document({"features": [feature("a", *[{}] * 300_000)]}, CompileOptions())
     assert made.snapshot.decide(region("eu"), "a") == (False, "disabled")
 

@@ -197,7 +197,7 @@ def test_a_parent_is_decided_and_explained_once() -> None:
 
 
 def test_constants_and_unknown_names() -> None:
-    """A disabled toggle, one that is on for everyone, and one that does not exist."""
+    """A disabled toggle, a toggle that is on for everyone, and an unknown toggle."""
     made = snapshot(feature("on"), {"name": "off", "enabled": False, "strategies": []})
     on, off, unknown = explain(made, Context(), ["on", "off", "nobody"])
     assert (on.decided, unknown.decided) == ("on for everyone", "no toggle of this name")

@@ -130,7 +130,7 @@ def test_a_malformed_feature_is_left_out(bad: object, path: str, message: str) -
     ],
 )  # fmt: skip
 def test_an_odd_feature_is_served(bad: object, path: str, message: str) -> None:
-    """It is served, and its odd value is named with its path."""
+    """It is served, and a problem has the path of its odd value."""
     made = compiled(feature("before"), bad, feature("after"))
     assert [(problem.path, problem.message, problem.served) for problem in made.problems] == [(path, message, True)]
     assert made.problems[0].toggle == "bad"
@@ -293,7 +293,7 @@ def test_any_json_compiles_or_is_refused_and_evaluation_never_raises(document: o
     [(None, True), ([], True), ("", True), (0, False), (False, False), ({}, False), (5, False)],
 )
 def test_constraints_of_a_segment_that_are_no_list(constraints: object, expected: bool) -> None:
-    """As in the reference, null and an empty text are none. On the others the reference fails, so that they never hold."""
+    """As in the reference, null and an empty text are none. On other values the reference fails, and they never hold."""
     segments: list[object] = [{"id": 1, "constraints": constraints}]
     made = compiled(feature("f", strategy("default", segments=[1])), segments=segments).snapshot
     assert made.decide(Context(), "f")[0] is expected

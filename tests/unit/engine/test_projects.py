@@ -111,7 +111,7 @@ def context_of(fields: dict[str, str], now: float) -> Context:
 
 @given(st.lists(PROJECTS, min_size=2, max_size=4, unique=True))
 def test_revisions(sets: list[frozenset[str]]) -> None:
-    """The revision of a part is neither that of the whole nor that of another part, and always the same."""
+    """A part always has the same revision. The whole and every other part have other revisions."""
     whole = snapshot(feature("a", project="p"), feature("b", project="q"))
     found = [restrict(whole, projects).revision for projects in sets]
     assert len({whole.revision, *found}) == len(sets) + 1
@@ -121,7 +121,7 @@ def test_revisions(sets: list[frozenset[str]]) -> None:
 
 
 def test_names_of_projects_are_not_run_together() -> None:
-    """Projects whose names look alike when put one after the other are different parts."""
+    """Projects whose joined names look alike are different parts."""
     whole = snapshot(feature("a", project="p"))
     sets = [frozenset(each) for each in (["ab", "c"], ["a", "bc"], ["abc"], ["a", "b", "c"], [])]
     assert len({restrict(whole, projects).revision for projects in sets}) == len(sets)
@@ -168,7 +168,7 @@ def test_a_volatile_toggle_of_another_project() -> None:
 
 
 def test_of_equal_names_the_last_counts() -> None:
-    """The project of a repeated feature is that of the last one, which is the one that is served."""
+    """A repeated feature has the project of its last copy, which is served."""
     whole = snapshot(feature("a", project="p"), feature("a", strategy("default", EU), project="q"))
     assert list(restrict(whole, frozenset("p")).names) == []
     assert list(restrict(whole, frozenset("q")).names) == ["a"]
@@ -190,7 +190,7 @@ def test_a_part_of_a_snapshot_whose_parts_were_reused() -> None:
 
 
 def test_nothing_is_compiled_for_a_part() -> None:
-    """The toggles of a part are those of the whole, and so are its list entries where nothing else is between them."""
+    """A part shares the toggles of the whole, and its list entries where nothing else is between them."""
     whole = snapshot(feature("a", strategy("default", EU), project="p"), feature("b", project="q"))
     part = restrict(whole, frozenset("p"))
     assert part.toggles["a"] is whole.toggles["a"] and part.memory is whole.memory

@@ -63,7 +63,7 @@ def reused(after: Snapshot, before: Snapshot) -> list[str]:
     ],
 )
 def test_where_the_pieces_of_a_document_were(old: str, new: str, places: list[int]) -> None:
-    """Kept, changed in place, gone, added in between, moved, repeated; one that moved may count as new, a new one never as old."""
+    """Kept, changed in place, gone, added in between, moved, repeated; a moved piece may count as new, a new piece never as old."""
     before: list[object] = [msgspec.Raw(each.encode()) for each in old]
     after: list[object] = [msgspec.Raw(each.encode()) for each in new]
     matcher = Matcher(before, after)
@@ -79,7 +79,7 @@ def test_where_the_pieces_of_a_document_were(old: str, new: str, places: list[in
 
 
 def test_many_changes_in_a_row_need_no_look_up() -> None:
-    """Neighbours that changed in their places are found by the next one that did not. The old pieces are read in steps."""
+    """An unchanged neighbour shows the places of changed pieces before it. The old pieces are read in steps."""
     old: list[object] = [msgspec.Raw(b"%d" % at) for at in range(250)]
     row = [*[msgspec.Raw(b"%d" % -at) for at in range(1, CHANGED_IN_A_ROW + 1)], *old[CHANGED_IN_A_ROW:]]
     matcher = Matcher(old, row)
@@ -105,7 +105,7 @@ def test_what_did_not_change_is_neither_decoded_nor_compiled() -> None:
 
 
 def test_a_list_takes_over_what_is_behind_something_new() -> None:
-    """Added, removed and changed toggles cost those around them nothing, but for the one that they are glued to."""
+    """Added, removed and changed toggles cost no toggle around them but the glued neighbour."""
     compiler = Compiler(CompileOptions())
     flags = [feature(name, rollout("50", groupId=name)) for name in "abcde"]
     first = compiled(compiler, text(*flags)).snapshot
@@ -275,7 +275,7 @@ def test_what_the_strict_decoder_refuses_is_unusual(body: bytes) -> None:
 
 
 def test_numbers_beyond_all_doubles_are_not_null_in_the_revision() -> None:
-    """They compare differently, so that documents which differ in that have two revisions."""
+    """They compare differently, so two such documents have two revisions."""
     compiler = Compiler(CompileOptions())
 
     def revision(value: object) -> str:

@@ -149,7 +149,7 @@ def begun(body: bytes, options: CompileOptions, previous: Snapshot | None = None
 
 
 def in_slices(document: Json, options: CompileOptions | None = None) -> Compiled:
-    """Return what compiling gives that is stopped wherever it can be."""
+    """Return the result of a compilation that stops wherever it can."""
     building = begun(text(document), options or CompileOptions())
     while not building.advance(1):
         pass

@@ -128,7 +128,7 @@ def test_a_random_parent_is_decided_once_for_all_its_children() -> None:
 
 
 def test_folding_leaves_nothing_to_evaluate_where_the_configuration_decides() -> None:
-    """Strategies that admit no context are removed, and so are all after one that admits everyone."""
+    """Strategies that admit no context are removed, and all strategies behind a strategy that admits everyone."""
     never = strategy("default", constraint("UNKNOWN"))
     always = strategy("default", constraint("NUM_GT", value="x", inverted=True))
     made = snapshot(
@@ -186,7 +186,7 @@ def test_a_segment_is_evaluated_once_however_many_strategies_name_it() -> None:
 
 
 def test_names_and_variants_of_a_snapshot() -> None:
-    """`names` knows each toggle and its variants, the fallback included; those of one that was just switched off too."""
+    """`names` knows each toggle and its variants, the fallback included, also of a toggle that was just switched off."""
     made = snapshot(
         feature(
             "a", strategy("default") | {"variants": [{"name": "s", "weight": 1}]}, variants=[{"name": "v", "weight": 1}]

@@ -47,7 +47,7 @@ def test_gzip_is_gzip(body: bytes) -> None:
     ],
 )
 def test_what_a_header_asks_for(accept: bytes, choice: int) -> None:
-    """gzip is chosen if it is accepted and its weight is not below that of the plain form."""
+    """gzip is chosen if it is accepted and the plain form has no larger weight."""
     assert negotiate(accept) == choice
 
 

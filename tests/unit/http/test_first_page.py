@@ -41,5 +41,5 @@ def test_as_json() -> None:
     ],
 )
 def test_who_prefers_json(accept: bytes | None, expected: bool) -> None:
-    """JSON is preferred if its weight is at least that of text. A header over the limit is ignored."""
+    """JSON is preferred if text has no larger weight. A header over the limit is ignored."""
     assert prefers_json(accept) is expected

@@ -56,7 +56,7 @@ def test_the_rings_of_an_application() -> None:
 
 
 def test_keys_that_are_added() -> None:
-    """A key that is added opens what its kind opens until it is removed."""
+    """An added key opens the routes of its kind until it is removed."""
     keys = Keys(["client"], ["server"])
     rings = (keys.client, keys.server, keys.either)
     keys.add(b"app", server=False)

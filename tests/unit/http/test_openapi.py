@@ -85,7 +85,7 @@ def test_what_an_operation_does_not_have_is_left_out() -> None:
 
 
 def test_parameters() -> None:
-    """Those of the path come first; one that may be repeated is a list, one with a style has its own schema."""
+    """Parameters of the path come first. A repeatable parameter is a list; a parameter with a style has its own schema."""
     text, number = {"type": "string"}, {"type": "integer"}
     assert written(SHELF, path_parameters=("shelf",))["parameters"] == [
         {"name": "shelf", "in": "path", "required": True, "schema": text},

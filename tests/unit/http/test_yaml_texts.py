@@ -84,7 +84,7 @@ def test_whole_requests(tmp_path: Path) -> None:
 
 
 def test_seeds(tmp_path: Path) -> None:
-    """A seed has the same rule. At other places its values are those of YAML 1.1: `yes` is true, `1_000` a number."""
+    """A seed has the same rule. At other places YAML 1.1 decides: `yes` is true, `1_000` a number."""
     found = seed(tmp_path, SEED)
     [strategy], [variant] = found["strategies"], found["strategies"][0]["variants"]
     feature = {"name": "1.10", "description": "2024-01-01", "stale": True, "enabled": ["development"]}

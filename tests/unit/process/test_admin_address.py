@@ -102,7 +102,7 @@ async def test_both_sides_know_that_the_process_ends() -> None:
 
 @asynchronous
 async def test_the_end(tmp_path: Path) -> None:
-    """A kept connection is closed, one that says nothing is cut off; the socket's file is gone."""
+    """A kept connection is closed, a silent connection is cut off; the socket's file is gone."""
     made = proxy_setup(admin_address=f"unix:{tmp_path}/a.sock", socket_mode="600")
     world = ProxyRuntime(made)
     admin_address_server = make_admin_address_server(made.options, lambda: world.generations.operators, ())

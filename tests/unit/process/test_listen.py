@@ -226,7 +226,7 @@ def test_one_group_where_nothing_is_spread(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_no_group_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When one of them cannot be had, those before it are closed."""
+    """When a group fails, the groups before it are closed."""
     if not module.HAS_PORT_BALANCING:
         missing("this system does not spread connections over sockets")
     make, opened = module.listen, list[socket.socket]()

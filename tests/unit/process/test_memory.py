@@ -66,7 +66,7 @@ def test_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_asked_for() -> None:
-    """It holds; one that the largest request does not fit into is named."""
+    """It holds. A warning names a limit that is too small for the largest request."""
     log = RecordingLog()
     options = ServerOptions(database="flags.db", request_memory=64 * MB)
     assert make_connection_limits(options, log).memory == 64 * MB and log.lines == []

@@ -59,7 +59,7 @@ def test_no_overlap() -> None:
 
 @given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, unique=True), min_size=1, max_size=8))
 def test_what_opens_after_any_changes(steps: list[list[str]]) -> None:
-    """The keys of the options are always accepted. Others are accepted only if they were among them within the overlap."""
+    """The keys of the options are always accepted. Other keys are accepted only within the overlap after their end."""
     overlap, last_seen, before = KeyOverlap(3), dict[str, float](), steps[0]
     for moment, keys in enumerate(steps):
         last_seen |= dict.fromkeys(before, float(moment))
@@ -155,7 +155,7 @@ async def test_another_token(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [" ", "tok\x00en", "x" * 70_000])
 @asynchronous
 async def test_a_wrong_configuration_is_refused(tmp_path: Path, text: str) -> None:
-    """One line names the problem, without the content. The former configuration stays until the new one is valid."""
+    """One line names the problem, without the content. The former configuration stays until a valid configuration comes."""
     async with scene(tmp_path) as around:
         around.write("token", text)
         around.write("keys", "second-key")
@@ -176,7 +176,7 @@ async def test_a_wrong_configuration_is_refused(tmp_path: Path, text: str) -> No
 
 @asynchronous
 async def test_a_file_that_vanishes(tmp_path: Path) -> None:
-    """It is logged once, the former keys stay, and the file is read when it is back."""
+    """It is logged once, and the former keys stay. When the file is back, it is read."""
     async with scene(tmp_path) as around:
         (tmp_path / "keys").unlink()
         await around.look()

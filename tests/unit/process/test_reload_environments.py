@@ -1,4 +1,4 @@
-"""What a running process with several environments reloads: their keys, their options, and which of them there are."""
+"""What a running process with several environments reloads: keys, options, and the list of environments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ URL = "file:///flags.json"
 
 
 def change(folder: Path, tables: Tables, head: str = "") -> Path:
-    """Write the configuration file; each environment has a key with its name unless it is given others."""
+    """Write the configuration file; an environment without given keys has a key with its name."""
     complete = {name: {"flagsvcUrl": URL, "clientKeys": [f"key-{name}"], **table} for name, table in tables.items()}
     write_toml(folder / "new", complete, head)
     return (folder / "new").rename(folder / "flagsvc.toml")
@@ -69,7 +69,7 @@ async def test_keys_of_one_environment(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_tokens_of_one_environment(tmp_path: Path) -> None:
-    """They have an overlap of their own, and so has each environment."""
+    """They have their own overlap in each environment."""
     tokens = "expServerSideSdkConfig.tokens"
     async with scene(tmp_path, {"a": {tokens: ["t1"]}, "b": {tokens: ["t2"]}}) as around:
         await reload(around, {"a": {tokens: ["t3"]}, "b": {tokens: ["t2"]}})
@@ -113,7 +113,7 @@ async def test_a_key_that_moves_to_another_kind(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_former_keys_of_an_environment_that_is_gone(tmp_path: Path) -> None:
-    """They end with it, and are not those of a later one of its name."""
+    """They end with it. A later environment of its name does not have them."""
     async with scene(tmp_path, {"a": {}, "b": {}}) as around:
         await reload(around, {"a": {"clientKeys": ["new"]}, "b": {}})
         await reload(around, {"b": {}})
@@ -123,7 +123,7 @@ async def test_former_keys_of_an_environment_that_is_gone(tmp_path: Path) -> Non
 
 @asynchronous
 async def test_files_of_secrets_of_an_environment(tmp_path: Path) -> None:
-    """They are watched, also those of an environment that came later."""
+    """They are watched, also for an environment that came later."""
     (tmp_path / "one").write_text("first")
     (tmp_path / "two").write_text("second")
     async with scene(tmp_path, {"a": {"clientKeys": "", "clientKeysFile": "one"}}) as around:

@@ -132,7 +132,7 @@ def test_a_terminal_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_a_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal is one as long as its other end is there."""
+    """A terminal counts as long as its other end is open."""
     ours, theirs = pty.openpty()
     monkeypatch.setattr(os, "isatty", lambda number, ask=os.isatty: ask(theirs if number == 0 else number))
     assert ending.has_terminal()

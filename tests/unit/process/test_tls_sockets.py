@@ -26,7 +26,7 @@ OURS = Authority()
 class Counting:
     """Makes protocols; `room` of them are accepted.
 
-    `opening` are in their handshake, `made` have finished it, `over` were told so.
+    `opening` are in their handshake, `made` have finished it, `over` have heard of its end.
     """
 
     def __init__(self, room: int = 10) -> None:
@@ -99,7 +99,7 @@ async def silence(port: int, number: int) -> list[tuple[asyncio.StreamReader, as
 
 
 async def counted() -> None:
-    """Open silent connections, one that talks, and one above the limit; check their counts."""
+    """Open silent connections, a talking connection, and a connection above the limit; check their counts."""
     counting, context = Counting(room=3), OURS.client()
     async with serving(counting) as (_, port):
         assert await said(port, context) == b"hello"

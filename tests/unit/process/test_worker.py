@@ -69,7 +69,7 @@ def numbers(worker: Beginning) -> list[int]:
 
 
 def test_a_single_environment() -> None:
-    """It has no name, and no router; other keys take the place of those that it had."""
+    """It has no name, and no router; new keys replace its keys."""
     worker = Beginning(told(0, ""))
     assert worker.generations.current.router is None
     worker.serve(0, "one")
@@ -79,7 +79,7 @@ def test_a_single_environment() -> None:
 
 
 def test_environments_by_their_keys() -> None:
-    """Each serves its own configuration; one that has none yet is 503 for its callers alone."""
+    """Each serves its own configuration; an environment without a configuration is 503 for its callers alone."""
     worker = Beginning(told(0, "a"), told(1, "b"))
     worker.serve(1, "of-b")
     assert [worker.ask(key) for key in ("key-a", "key-b", "nobody")] == [(503, []), (200, ["of-b"]), (401, [])]
@@ -172,7 +172,7 @@ def test_code_that_cannot_be_used_any_more() -> None:
 
 @asynchronous
 async def test_a_start_waits_for_configurations_that_follow() -> None:
-    """For all that the parent has; one that it does not have is not waited for."""
+    """It waits for all configurations of the parent, and for no other."""
     first = [told(0, "a", ready=True), told(1, "b"), told(2, "c", ready=True)]
     worker = Beginning(*first)
     worker.told.start()

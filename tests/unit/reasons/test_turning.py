@@ -68,7 +68,7 @@ def test_conditions_on_one_field_are_turned_together() -> None:
 
 
 def test_other_conditions_on_the_field_give_values_too() -> None:
-    """A value that leaves one list may have to be in another one."""
+    """A value that leaves one list may have to be in another list."""
     asked = strategy("default", constraint("NOT_IN", values=["eu"]), constraint("IN", values=["eu", "us"]))
     assert told(whole(feature("f", asked), region("eu"))) == ["with region us it would be on"]
 

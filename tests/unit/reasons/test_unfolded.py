@@ -60,7 +60,7 @@ def test_ids_and_titles_are_texts() -> None:
 
 
 def test_the_snapshot_is_folded_as_asked() -> None:
-    """The nodes for explanations are made apart from those that answer."""
+    """The nodes for explanations are not the nodes for answers."""
     flag = feature("f", strategy("unknown"), rollout("50", stickiness="userId"))
     folded = unfolded(flag)
     assert len(folded.compiled.snapshot.toggles["f"].strategies) == 1

@@ -71,7 +71,7 @@ def test_among_means_the_list(operator: str, value: str, among: bool, inverted: 
 
 
 def test_a_constraint_with_one_value() -> None:
-    """It has no list; a value that is none is not told as one."""
+    """It has no list. A wrong value is not told as a value."""
     step = constrained(constraint("NUM_GT", value="5.0"), region("6"))
     assert (step.values, step.count, step.among, step.found) == (("5",), 1, None, "6")
     odd = constrained(constraint("NUM_GT", value="five"), region("6"))
@@ -143,7 +143,7 @@ def test_a_rollout(rule: dict[str, Any], context: Context, expected: tuple[objec
 @pytest.mark.parametrize("rule", [rollout("50"), strategy("gradualRolloutRandom", parameters={"percentage": "50"})])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_rollout_by_chance(rule: dict[str, Any], seed: int) -> None:
-    """The draw is the one that decided, and chance took part."""
+    """The step has the deciding draw, and chance took part."""
     found = whole(feature("f", rule), Context(entropy=seed))
     step = only(found)
     assert step.by_chance and found.by_chance and step.smallest_share is None and step.field is None
@@ -259,7 +259,7 @@ def test_what_is_not_reached_draws_nothing(seed: int, fold: bool) -> None:
 
 
 def test_dependencies() -> None:
-    """What the parent must be and what it is, with all its steps; what no parent can satisfy; and what is not reached."""
+    """The wanted and the present state of the parent, with all its steps; what no parent can satisfy; and what is not reached."""
     variants = [{"name": "a", "weight": 1}]
     made = unfolded(
         feature("p", strategy("default", constraint("IN", values=["eu"])), variants=variants),

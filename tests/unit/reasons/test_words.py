@@ -164,7 +164,7 @@ def test_every_built_in_strategy_has_a_sentence() -> None:
 
 
 def test_custom_strategies_that_are_known() -> None:
-    """A custom strategy with the name of a built-in one counts; one that the proxy does not have admits no user."""
+    """A custom strategy may have the name of a built-in strategy. An unknown custom strategy admits no user."""
     asked = parse_strategy(rollout("5"), "")
     assert strategy_words(asked, {}, custom={"flexibleRollout"}) == "custom strategy flexibleRollout (rollout: 5)"
     assert strategy_words(parse_strategy(strategy("mine"), ""), {}, custom={"x"}) == "nobody: unknown strategy mine"

@@ -250,7 +250,7 @@ class ClassCompiler:
         return ROLLED_OUT
 
     def conditions(self, strategy: CompiledStrategy) -> i64:
-        """Return whether all conditions hold. One that does not decides: predicates have no effects, so their order is free."""
+        """Return whether all conditions hold. Predicates have no effects: any order is right."""
         found: i64 = YES
         for condition in strategy.conditions:
             truth = self.truth(condition)

@@ -197,7 +197,7 @@ class ContextClasses:
         self.tests = FieldTests()
 
     def key(self, context: Context, mark: str, listed: bool) -> str | None:
-        """Return the class of a context, after `mark`; None if it has none, because to tell it would be too much work.
+        """Return the class of a context, after `mark`; None if finding the class would be too much work.
 
         `listed` tells whether the user may be in a list. Raises TypeError if a field is not a text.
         """

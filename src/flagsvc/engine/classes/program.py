@@ -152,7 +152,7 @@ class ClassProgram:
 
 
 def first_of(lists: vec[i64], number: i64) -> i64:
-    """Return the place of the first item of a list, by the number of the list; that of the next list if it has none."""
+    """Return the place of the first item of a list, by the number of the list. An empty list has the place of the next list."""
     low: i64 = 0
     high: i64 = len(lists)
     while low < high:

@@ -132,7 +132,7 @@ class ClassStore(Lists):
                 program.fill(context, answer)
                 return
         except (TypeError, AttributeError):
-            # an enricher set a property to a value that is not text: each toggle that reads it is off by itself
+            # an enricher set a property to a value that is not text: only toggles that read it are off
             pass
         super().fill(context, answered, answer)
 

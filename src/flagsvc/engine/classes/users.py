@@ -37,7 +37,7 @@ class UserLists:
         self.last: int = 0
 
     def read(self, lists: list[set[str] | frozenset[str]], former: UserLists) -> Iterator[int]:
-        """Read lists, and yield the number of users of each step. What is read of those in `former` is taken from there."""
+        """Read lists, and yield the number of users of each step. Lists in `former` are not read again."""
         if former.last > LAST_NUMBER:
             former = UserLists()
         self.last = former.last

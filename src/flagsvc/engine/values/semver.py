@@ -45,7 +45,7 @@ class Cursor:
         self.at: i64 = 0
 
     def number(self) -> i64:
-        """Parse a number without leading zeros; -1 if there is none or it is too large."""
+        """Parse a number without leading zeros; -1 for no number or a too large number."""
         start = self.at
         value: i64 = 0
         while self.at < self.size:

@@ -1,7 +1,7 @@
 """Text with JavaScript's rules: blanks, splitting of lists, lower case, and the bytes that are hashed.
 
-A Python string is a sequence of code points; a JavaScript string is one of UTF-16 units. This module has the functions for which
-that matters. Otherwise Python's string methods are used.
+A Python string is a sequence of code points, a JavaScript string of UTF-16 units. This module has the functions for which the
+difference counts. Otherwise Python's string methods are used.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class Transport:
         return b"\r\n".join([*lines, b"", content or b""])
 
     async def _exchange(self, reads: bool, keep: Keep, request: bytes) -> Answer:
-        """Send a request. One that reads is sent again if the server closed a kept connection just when it was used."""
+        """Send a request. A request that reads is sent again if the server closed a kept connection just then."""
         kept = self._taken()
         try:
             return await self._ask(kept or await self._dialled(), keep, request)

@@ -73,7 +73,7 @@ class Connection(Stream):
         return self.paused or self.state > states.DISCARDING
 
     def charge(self) -> None:
-        """Charge what it holds: an incomplete request, one that is being answered, unparsed bytes, an answer that is not read."""
+        """Charge what it holds: an incomplete request, a request in work, unparsed bytes, an unread answer."""
         size: i64 = self.untaken + self.pending
         if self.state < states.LAST:
             size += self.parser.memory()

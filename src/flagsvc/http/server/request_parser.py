@@ -1,7 +1,7 @@
 """Turns the bytes of a connection into requests: kinds of headers, the parser, its callbacks, where bytes are cut. Compiled.
 
 Nothing here answers, waits or writes. `feed` parses a piece of bytes and returns what it found; then the connection acts. httptools
-cannot pause, and calls back for every message that it finds. So the bytes are cut before they are fed: no piece contains the ends
+cannot pause, and calls back for every message that it finds. So the bytes are cut first: no piece contains the ends
 of two messages. After each piece the connection may stop, and hold the rest as plain bytes.
 """
 
@@ -17,7 +17,7 @@ from flagsvc.http.call import HOST, Call
 from flagsvc.http.messages import Headers, HttpError, Request
 from flagsvc.http.server.states import BODY, BROKEN, COMPLETE, HEAD, IDLE, NEW
 
-# The kinds of headers that the connection reads; those that the contract reads have lower numbers, but for Host.
+# The kinds of headers that the connection reads. Headers of the contract have lower numbers, except Host.
 CONNECTION: Final = 101
 EXPECT: Final = 102
 UPGRADE: Final = 103
@@ -28,7 +28,7 @@ CONNECTION_HEADERS: Final[dict[bytes, int]] = {
     b"upgrade": UPGRADE,
     b"host": HOST,
 }
-"""Their kinds by name, and that of Host, which both read."""
+"""Their kinds by name, and the kind of Host, which both read."""
 MAX_SPELLINGS: Final = 512
 """The most spellings that are remembered."""
 LONGEST_SPELLING: Final = 64

@@ -27,9 +27,9 @@ class SharedState:
     One timer ticks for all of them, as long as there are any. A connection notes the tick `now` at which something began, and
     compares when `check_time` is called; `times` has the limits.
 
-    `answered` counts the requests that were answered, `reported` those of them that the server knows of. `draining` tells that
+    `answered` counts the requests that were answered; `reported` of them are known to the server. `draining` tells that
     every answer is the last of its connection. `handshakes` are the connections in their TLS
-    handshake, `rejected` those that are there although there is no room for them. `tls_callers` counts the callers that spoke
+    handshake, `rejected` the connections for which there is no room. `tls_callers` counts the callers that spoke
     TLS to plain HTTP since the last warning; the next one comes after `next_tls_warning`, a time of the event loop.
     """
 

@@ -36,7 +36,7 @@ ANSWERING_EARLY: Final = 2
 ANSWERING: Final = 3
 """The answer is being made, and the request is complete."""
 LAST: Final = 4
-"""The last answer is written, or there is none. The connection is to end in order."""
+"""The last answer is written, or no answer is due. The connection is to end in order."""
 IN_PARTS: Final = 5
 """The head of the last answer is written. Its body comes in parts, for as long as the program and the caller want."""
 LINGERING: Final = 6
@@ -55,7 +55,7 @@ ANSWER_MADE: Final = 2
 ANSWERED: Final = 3
 """An answer is written, and the connection stays open."""
 ANSWERED_LAST: Final = 4
-"""An answer is written, which says that it is the last one."""
+"""An answer is written that is the last of its connection."""
 REQUEST_COMPLETE: Final = 5
 """The last byte of a request arrived, and its answer is written or being made."""
 TOO_MUCH_DISCARDED: Final = 6
@@ -63,7 +63,7 @@ TOO_MUCH_DISCARDED: Final = 6
 BAD_REQUEST: Final = 7
 """The bytes are not HTTP, or the head is too large."""
 MEMORY_SHORT: Final = 8
-"""All connections together hold too much, and this one is among those that hold most."""
+"""All connections together hold too much, and this connection holds more than most."""
 EOF: Final = 9
 """The caller sends no more, and all its bytes are parsed."""
 EOF_AHEAD: Final = 10

@@ -91,7 +91,7 @@ class Stream:
     # Out
 
     def flush(self) -> None:
-        """Write the ready answers. For a caller that has gone they are dropped."""
+        """Write the ready answers. Without a caller they are dropped."""
         ready = self.ready
         if ready:
             self.ready = b""

@@ -100,7 +100,7 @@ def faults_of(shape: Shape, value: object) -> list[Fault]:
 
 
 def problems_of_entry(shape: Entry, value: dict[Any, object]) -> Iterator[Fault]:
-    """Yield the faults of an object: first those of its properties, in their order, then its unknown keys.
+    """Yield the faults of an object: first of its properties, in their order, then of its unknown keys.
 
     In YAML a key may be something other than a text.
     """

@@ -149,7 +149,7 @@ PREFIX: Final = "request body is not of the shape asked for"
 class ShapeError(FlagsvcError):
     """A value does not fit its shape. `faults` has the first violation of `root`, which is at `place`.
 
-    For AnyOf it has one violation of each alternative. The texts are made only when they are needed, because the value may be
+    For AnyOf it has a violation of each alternative. The texts are made only when they are needed, because the value may be
     large.
     """
 

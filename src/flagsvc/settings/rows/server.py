@@ -1,4 +1,4 @@
-"""The options of the flag server; where one is the proxy's, it is that row."""
+"""The options of the flag server. Options of both programs are the proxy's rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of the upstream flag server: where it is, what is asked of it, and how."""
+"""The options of the upstream flag server: its address, its requests, and its connections."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_lists_of_users_are_read_backwards() -> None:
 
 
 def test_lists_that_stay_are_not_read_again() -> None:
-    """What was read of them is copied, without the lists that are gone. The former ones stay as they are."""
+    """The new lists copy what was read, without lists that are gone. The former lists do not change."""
     one, two, three, longer = frozenset({"a", "b"}), frozenset({"b", "c"}), frozenset({"c", "d"}), LONG | {"a"}
     first, _ = read([one, two, LONG])
     second, steps = read([two, longer, three], first)

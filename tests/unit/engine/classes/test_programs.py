@@ -214,7 +214,7 @@ LISTS = [
 
 
 def test_a_shared_segment_that_is_open_is_followed_once() -> None:
-    """It may differ within the class, so its answer is not kept; that it is open is, for the other toggles with it."""
+    """Its answer may differ within the class and is not kept. Other toggles keep the fact that it is open."""
     several = [constraint("NOT_IN", values=[f"x{number}"]) for number in range(50_000)]
     segments: list[object] = [{"id": 1, "constraints": [constraint("IN", "userId", values=["u1"]), *several]}]
     features = [feature(f"f{number}", {**HALF, "segments": [1]}) for number in range(10_000)]

@@ -221,7 +221,7 @@ def test_a_refresh_keeps_the_classes_asked_for_most() -> None:
 
 
 def test_a_class_that_has_become_too_large_is_not_followed() -> None:
-    """Its size is known when its program is compiled. Then neither it nor what programs share stays, and answers are as before."""
+    """A compiled program shows its size. Then neither it nor what programs share stays, and answers are as before."""
     compiler = Compiler(CompileOptions(class_sightings=1))
     first = refreshed(compiler, regions(3), None)
     for _ in range(FOLLOWED_USES):

@@ -122,7 +122,7 @@ def test_clips_numbers(ms: float, date: float | None) -> None:
     ],
 )  # fmt: skip
 def test_writes_dates_in_utc(ms: float, written: str) -> None:
-    """The text is that of String(date) in a process whose zone is UTC."""
+    """The text is as from String(date) in a process whose zone is UTC."""
     assert jsdate.to_text(ms) == f"{written} GMT+0000 (Coordinated Universal Time)"
 
 

@@ -75,7 +75,7 @@ def test_versions_are_in_order() -> None:
     ],
 )  # fmt: skip
 def test_level_versions(left: str, right: str) -> None:
-    """Build metadata is ignored; numbers that are one double are one number, and decide."""
+    """Build metadata is ignored; numbers with the same double are equal, and decide."""
     assert semver.compare(of(left), of(right)) == 0 == semver.compare(of(right), of(left))
 
 
@@ -148,7 +148,7 @@ def almost_version(draw: random.Random) -> str:
 
 @pytest.mark.programs
 def test_reads_and_compares_as_npm_semver_does() -> None:
-    """Random pairs, valid or not: the same are versions, and the same is before the other."""
+    """Random pairs, valid or not: both programs find the same versions and the same order."""
     draw = random.Random(6)
     pairs = [[almost_version(draw), almost_version(draw)] for _ in range(30_000)]
     valid = [written for pair in pairs for written in pair if semver.parse(written, lenient=True)][:2_000]

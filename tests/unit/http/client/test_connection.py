@@ -145,7 +145,7 @@ async def test_an_end_behind_what_waits() -> None:
 
 @asynchronous
 async def test_an_answer_cut_off_while_it_waits() -> None:
-    """One that breaks off is an error, as if it had been taken at once."""
+    """An answer that breaks off is an error, as without a wait."""
     connection, _, ask = asked()
     task = await begun(ask())
     connection.data_received(answer(DOCUMENT)[:-1])

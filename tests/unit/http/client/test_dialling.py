@@ -19,7 +19,7 @@ from support.loopback import loopback
 
 
 def test_the_families_take_turns() -> None:
-    """A host whose addresses of one family are dead is reached by the other soon."""
+    """If all addresses of one family are dead, the other family reaches the host soon."""
     assert alternating(["::1", "::2", "10.0.0.1", "10.0.0.2", "10.0.0.3"]) == [
         *("::1", "10.0.0.1", "::2", "10.0.0.2"),
         "10.0.0.3",
@@ -71,7 +71,7 @@ async def test_an_address_that_hangs_does_not_hold_up_the_next(monkeypatch: pyte
 
 @asynchronous
 async def test_a_connection_that_comes_too_late_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If two connections open at once, one is used and the other is closed. A connection that opens too late is closed too."""
+    """Of two connections that open at once, the second is closed. A connection that opens too late is closed too."""
     made: list[Fake] = []
     gate = asyncio.Event()
 

@@ -47,7 +47,7 @@ PROBLEMS: list[tuple[Any, list[tuple[str, str, str]]]] = [
 
 @pytest.mark.parametrize(("value", "expected"), PROBLEMS, ids=repr)
 def test_every_problem_is_told_with_its_place(value: Any, expected: list[tuple[str, str, str]]) -> None:
-    """Of an object first what its properties are, in their order, then what it should not have."""
+    """An object tells first of its properties, in their order, then of unknown keys."""
     assert [(fault.kind, fault.text, place_of(fault)) for fault in problems(SHELF, value)] == expected
 
 

@@ -342,7 +342,7 @@ def test_a_place_below_others() -> None:
 
 
 def test_what_came_before_is_shown_as_coerced() -> None:
-    """An object is shown with those of its members coerced that were checked before."""
+    """An object is shown with its coerced members, as far as they were checked before."""
     shape = Object({"a": TEXT, "b": Map(TEXT)})
     assert details(shape, {"a": 1, "b": {"": {}, "1": 1.0}})[0]["message"].endswith('You sent {"1":"1","":{}}.')
 
