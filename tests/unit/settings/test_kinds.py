@@ -43,7 +43,7 @@ TAKEN: dict[Callable[[Any], object], list[tuple[object, object]]] = {
     of.LOG_LEVEL.parse: [
         *(("warn", "warn"), ("WARN", "warn"), ("warning", "warn"), ("critical", "fatal"), (" debug ", "debug")),
     ],
-    # (behaviour: Hash)
+    # two encodings (behaviour: Hash)
     of.HASH_ENCODING.parse: [("utf8", "utf8"), ("UTF-8", "utf8"), ("low-byte", "low-byte")],
     # a text is split at commas and line ends, the items of a list are not
     of.TEXTS.parse: [

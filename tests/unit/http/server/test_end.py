@@ -82,10 +82,11 @@ async def test_heads_and_bodies_have_their_times(begun: bytes, seconds: int, lim
     line = dial(given, LIMITS).send(begun)
     line.tick(seconds)
     assert not line.transport.closed
+    before = bytes(line.transport.data)
     line.tick()
+    assert line.transport.data == before, "it ends without a word"
     assert line.transport.closed
-    assert line.transport.data.count(b"HTTP/1.1 ") == begun.count(HEALTH)  # type: ignore[unreachable]
-    assert counted(given) == ({} if limit is None else {limit: 1})
+    assert counted(given) == ({} if limit is None else {limit: 1})  # type: ignore[unreachable]
 
 
 @asynchronous
