@@ -44,7 +44,7 @@ LONGEST_FIRST = (
     "tests/unit/settings/test_properties.py",
     "tests/property/",
 )
-"""Paths, or beginnings of paths, of slow test files: they start first, so that no process ends long after the others."""
+"""Paths, or beginnings of paths, of slow test files: they start first, so that all processes end at about the same time."""
 
 DATABASES = ("tests/integration/store/", "tests/integration/server/", "tests/integration/pages/")
 """The tests of single modules on databases. A whole run has them once: on SQLite interpreted, on PostgreSQL compiled."""
@@ -100,7 +100,7 @@ def _sources_only(config: pytest.Config) -> forms.InterpretedOnly:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests that ask for a database server, leave out those of the other half, and put the longest files first."""
+    """Mark the tests that ask for a database server, leave out what the second half runs, and put the longest files first."""
     for item in items:
         if PROGRAMS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.programs)

@@ -17,7 +17,7 @@ from diff_pair import Pair, Reply
 from diff_requests import Question
 
 PIPELINED = 8
-SHRUNK = 4  # mismatches that are made small; the others are counted and shown as they are
+SHRUNK = 4  # mismatches that are made small; all other answers are counted and shown unchanged
 SHOWN = 12
 
 

@@ -141,7 +141,7 @@ def test_a_whole_life(servers: Servers, number: str) -> None:
 
 @one_or_two
 def test_an_environment_with_other_options(servers: Servers, number: str) -> None:
-    """The former environment answers until the new one has a configuration: no request fails. Keys change at once."""
+    """An environment answers with its former options until its new options have a configuration. Keys change at once."""
     servers.write(a={"clientKeys": ["client-key-a", "ended-client-key"]}, b={})
     with servers.proxy(number, "a", "b") as proxy, asking(proxy, "client-key-a") as statuses:
         servers.servers["a"].replies[FEATURES] = Reply(500)

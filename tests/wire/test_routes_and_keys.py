@@ -96,7 +96,7 @@ posted = of([row for row in ROUTES if row.body])
 
 
 def place(row: ProxyRoute) -> str:
-    """Return a path of a route; the name in it is that of a toggle."""
+    """Return a path of a route; it has the name of a toggle."""
     return row.path.replace("{name}", "on")
 
 

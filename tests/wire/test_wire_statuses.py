@@ -36,7 +36,7 @@ KEYS = {Auth.NONE: (), Auth.CLIENT: (KEY,), Auth.SERVER: (TOKEN,), Auth.EITHER: 
 
 
 def place(row: ProxyRoute) -> str:
-    """Return a path of a route; the name in it is that of a toggle."""
+    """Return a path of a route; it has the name of a toggle."""
     return row.path.replace("{name}", "on")
 
 

@@ -177,7 +177,7 @@ def test_files_of_code_that_load(flagsvc: Flagsvc, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["config", "proxy"])
 def test_files_of_certificates_are_tried(command: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """Each unusable certificate file is reported with the other problems."""
+    """Each unusable certificate file is reported beside all problems."""
     (tmp_path / "empty").touch()
     empty, gone = str(tmp_path / "empty"), str(tmp_path / "gone")
     given = ["--tls-cert", empty, "--tls-client-ca", gone, "--upstream-ca", gone, "--upstream-cert", gone]

@@ -1,6 +1,6 @@
 """When answers are written: those of one turn of the loop together, and never out of order.
 
-The memory of all connections is limited. The largest connections are closed, the others continue, and one network has half.
+The memory of all connections is limited. The largest connections are closed, smaller ones continue, and one network has half.
 """
 
 from __future__ import annotations

@@ -228,7 +228,7 @@ def test_patterns_that_are_none(pattern: str) -> None:
 
 
 def test_a_record_lists_its_properties_first() -> None:
-    """Otherwise its schema and its values are those of an Object."""
+    """Otherwise an Object has the same schema and values."""
     rows: dict[str, Shape] = {"b": TEXT, "a": TEXT}
     record, plain = Record(rows, required=("a",), closed=True), Object(rows, required=("a",), closed=True)
     assert list(json_schema(record)) == ["type", "properties", "required", "additionalProperties"]
