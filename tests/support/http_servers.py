@@ -114,7 +114,14 @@ def http_server(
 
 @contextmanager
 def serving(files: Mapping[str, tuple[str, bytes]]) -> Iterator[str]:
-    """Serve files by path, with their media types, on a loopback port; gives the address. Any other path is an empty answer."""
-    replies = {path: Reply(200, content, {"Content-Type": media}) for path, (media, content) in files.items()}
-    with http_server(lambda request: replies.get(request.path, Reply(204))) as address:
+    """Serve files by path, with their media types, on a loopback port; gives the address. Any other path is an empty answer.
+
+    A file that is added while the block runs is served, too.
+    """
+
+    def answer(request: Request) -> Reply:
+        media, content = files.get(request.path, ("", b""))
+        return Reply(200, content, {"Content-Type": media}) if media else Reply(204)
+
+    with http_server(answer) as address:
         yield address
