@@ -11,7 +11,6 @@ import pytest
 
 from support import fake_upstream, processes
 from support.fake_upstream import Reply
-from support.waiting import wait_until
 
 PATH = "/api/v4/feature_flags/unleash/42"
 INSTANCE = "glffct-instance"
@@ -74,7 +73,9 @@ def test_a_proxy_over_gitlab(workers: str) -> None:
                 processes.ask(proxy.url, method="POST", headers={"Authorization": processes.KEY}, body=body).status
                 == 200
             )
-            wait_until(lambda: len({request.path for request in server.requests}) == 3)
+            proxy.program.wait(
+                lambda: len({request.path for request in server.requests}) == 3, "registering and reporting"
+            )
         assert {request.path for request in server.requests} == {
             f"{PATH}/client/{what}" for what in ("features", "register", "metrics")
         }

@@ -47,7 +47,7 @@ ENVIRONMENTS = ("development", "production")
 SEGMENTS = ("vip", "beta")
 FIELDS = ("region", "tier", "userId")
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=8)
-EXAMPLES = 40
+EXAMPLES = 25
 
 
 def picks(pool: tuple[str, ...], most: int) -> st.SearchStrategy[list[str]]:

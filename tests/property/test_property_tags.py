@@ -132,7 +132,7 @@ class CountingSnapshot(Snapshot):
         return super().named(context, names, shape)
 
 
-often = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+often = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @often
@@ -156,7 +156,7 @@ def test_no_tag_stands_for_two_answers(
                 assert judge.bodies(ask) == {answer.body}
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(documents(), asks())
 def test_no_tag_stands_for_two_neighbours(document: dict[str, Any], ask: GeneratedRequest) -> None:
     """For any single change of a request, the tag changes if the answer does, and both are those of an evaluation."""
