@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 
 import psycopg
 import pytest
@@ -11,8 +12,8 @@ from sqlalchemy import insert, select, text
 
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import DatabaseError, UnwritableError
-from flagsvc.server.store.postgresql import is_pooled
-from flagsvc.server.store.schema import users
+from flagsvc.server.store.postgresql import COPIED, is_pooled
+from flagsvc.server.store.schema import events, users
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.server.store.writability import FULL, RIGHTS, STANDBY
 from flagsvc.testing import FakeClock, RecordingLog
@@ -88,6 +89,51 @@ def test_changes_go_through_a_pooler(pooler: Pooler, postgresql_url: str) -> Non
         last = two.revision()
         wait_until(lambda: last in revisions)
         assert len(names(one)) == len(names(two)) == 100
+
+
+STORED = datetime(2026, 1, 2, tzinfo=UTC)
+ODD_TEXTS = ("", "\\N", "tab\there", "two\nlines\r\n", "back\\slash \\t \\.", NAME, "'\"", "x" * 100_000)
+
+
+def test_many_rows_are_the_same_rows(postgresql_url: str) -> None:
+    """What is written by one statement for many rows is what a statement for each row writes: odd texts, null, JSON, booleans."""
+    data = [{"text": each, "list": [None, True, 1.5, each]} for each in ODD_TEXTS] + [None]
+    with opened(postgresql_url) as store:
+        with store.writing(None) as tx:
+            plain = {"created_at": tx.now, "root_role": "admin"}
+            rows = [
+                {"name": f"{n} {data[n % len(data)]}", "type": "x", "before": data[n % len(data)]}
+                for n in range(COPIED)
+            ]
+            for each in rows:
+                tx.db.execute(insert(users).values(**plain, name=each["name"], email=None))
+            tx.db.execute(insert(users), [plain | {"name": f"many {each['name']}", "email": None} for each in rows])
+            said = {"created_at": tx.now, "created_by": "one", "tags": []}
+            for each in rows:
+                tx.db.execute(insert(events).values(**said, type=each["name"], before=each["before"]))
+            tx.db.execute(
+                insert(events), [said | {"type": f"many {each['name']}", "before": each["before"]} for each in rows]
+            )
+        found = names(store)
+        with store.reading() as tx:
+            query = select(events.c.type, events.c.before, events.c.created_at, events.c.data).order_by(events.c.id)
+            stored = [tuple(row) for row in tx.db.execute(query)]
+    assert found[COPIED:] == [f"many {each}" for each in found[:COPIED]]
+    assert stored[COPIED:] == [(f"many {kind}", *rest) for kind, *rest in stored[:COPIED]]
+    assert [before for _, before, *_ in stored[:COPIED]] == [each["before"] for each in rows]
+
+
+def test_a_row_of_many_that_is_refused(postgresql_url: str) -> None:
+    """A key that exists twice makes all of the rows fail, with the error that a single row has, and nothing of them is stored."""
+    with opened(postgresql_url) as store:
+        write(store)
+        rows = [
+            {"id": n % COPIED + 9, "name": str(n), "created_at": STORED, "root_role": "admin"}
+            for n in range(COPIED + 1)
+        ]
+        with pytest.raises(DatabaseError, match="UniqueViolation"), store.writing(None) as tx:
+            tx.db.execute(insert(users), rows)
+        assert names(store) == [NAME]
 
 
 def test_a_pooler_is_found_out(pooler: Pooler, postgresql_url: str) -> None:

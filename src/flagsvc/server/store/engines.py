@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -23,6 +23,7 @@ POOL: Mapping[str, Any] = {"pool_size": POOL_SIZE, "max_overflow": 0, "pool_time
 MEMORY = ":memory:"
 POSTGRESQL = ("postgres", "postgresql")
 """The schemes of PostgreSQL's URLs."""
+ENCODER: Final = json.JSONEncoder(allow_nan=False)
 
 
 def make_engine(database: str) -> Engine:
@@ -78,7 +79,7 @@ def parse_url(database: str) -> URL:
 def dump_json(value: object) -> str:
     """Return a JSON value as it is stored; infinite numbers and NaN become null, as in JavaScript."""
     try:
-        return json.dumps(value, allow_nan=False)
+        return ENCODER.encode(value)
     except ValueError:
         return json.dumps(replace_infinities(value))
 

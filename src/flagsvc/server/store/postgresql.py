@@ -8,6 +8,7 @@ relies on, and the driver prepares no statement on the server.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -53,6 +54,12 @@ SSL_WORDS = {"true": "require", "1": "require", "false": "disable", "0": "disabl
 ENCODING = "UTF8"
 READ_ONLY = "25006"
 """The code of the error that a transaction is read-only."""
+INSERT = re.compile(
+    r"INSERT INTO (?P<table>\S+) \((?P<columns>[^()]+)\) VALUES \((?P<values>(?:%\(\w+\)s(?:::[A-Z ]+)?(?:, )?)+)\)"
+)
+"""An insert that takes each column from a parameter, and nothing else, as SQLAlchemy writes it."""
+COPIED = 50
+"""From how many rows on an insert of many rows becomes a COPY."""
 FOUND = """
 SELECT coalesce((SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = to_regclass('flagsvc_schema')),
   quote_ident(current_schema())), current_setting('server_encoding'), current_setting('search_path')
@@ -168,6 +175,7 @@ class Sessions:
         event.listen(engine, "connect", self._on_connect)
         event.listen(engine, "begin", self._on_begin)
         event.listen(engine, "handle_error", on_error)
+        event.listen(engine, "do_executemany", copy_rows)
 
     def _on_connect(self, connection: psycopg.Connection[Any], record: object) -> None:
         """Look once at what the database is. Raises `DatabaseError` if it cannot work."""
@@ -215,6 +223,18 @@ def state(schema: str | None, path: str) -> str:
 def on_connecting(dialect: object, record: object, positional: object, named: dict[str, Any]) -> None:
     """Take the schema out of the driver's arguments."""
     named.pop(SCHEMA, None)
+
+
+def copy_rows(cursor: psycopg.Cursor[Any], statement: str, rows: Sequence[Mapping[str, Any]], context: object) -> bool:
+    """Insert many rows by one COPY, which takes a third of the time of as many inserts. Return False for another statement."""
+    insert = INSERT.fullmatch(statement) if len(rows) >= COPIED else None
+    if insert is None:
+        return False
+    names = re.findall(r"%\((\w+)\)s", insert["values"])
+    with cursor.copy(f"COPY {insert['table']} ({insert['columns']}) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row([row[name] for name in names])
+    return True
 
 
 def on_error(context: ExceptionContext) -> None:
