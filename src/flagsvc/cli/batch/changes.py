@@ -11,13 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-METADATA_DEFAULTS = (
-    ("type", "release"),
-    ("description", None),
-    ("stale", False),
-    ("impressionData", False),
-    ("archived", False),
-)
+from flagsvc.server.shapes.features import DESCRIPTION
+
+METADATA_DEFAULTS = (*DESCRIPTION.items(), ("archived", False))
 """Metadata of a flag, and the values that an import sets where the data set has none."""
 DEFAULT_PARAMETERS = {"rollout": "100", "stickiness": "default"}
 """Parameters of flexibleRollout that the server adds where they are missing; `groupId` is the flag's name."""
