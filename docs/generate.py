@@ -230,6 +230,7 @@ def metrics() -> str:
             "# Metrics",
             "",
             "What `GET /proxy/internal-backstage/prometheus` has, and `/metrics` at `adminAddress`, in Prometheus text format.",
+            "With `adminAddress` the callers' port answers 404; before the first configuration only `adminAddress` answers.",
             "`make docs` writes this page. No label comes from a caller: routes are templates, no toggle, context or key is named.",
             "",
             "¹ Only with [several environments](../how-to/serve-several-environments.md): the name of the environment; empty for",

@@ -161,7 +161,7 @@ def scope_of(asked: PendingRequest) -> dict[str, Any]:
 
 
 def through_front(service: Service, asked: PendingRequest) -> Answer:
-    """Put the request to a connection of the front, without a socket."""
+    """Put the request to a connection of our HTTP server, without a socket."""
     return asyncio.run(ask_front(service, asked))
 
 

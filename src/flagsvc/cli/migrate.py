@@ -111,26 +111,26 @@ def _note_differences(given: Mapping[str, str], migration: Migration) -> None:
 
 FORMATS: dict[str, Callable[[Migration], str]] = {"toml": write_toml, "variables": write_variables}
 JSON = "json"
-MOUNTED = "mount the result, so that the user of the image can read it, and name it in FLAGSVC_CONFIG"
+MOUNTED = "mount the result, owned by the user of the image (65532), and name it in FLAGSVC_CONFIG"
 GIVEN = {
     "toml": MOUNTED,
-    "variables": "with the result as its `env_file`",
-    JSON: "with the `variables` of the result as its `environment`",
+    "variables": "name the result as `env_file`",
+    JSON: "put the `variables` of the result into `environment`",
 }
 """Form of a result → how a service of a compose file gets it."""
 IN_CLUSTER = {
     "toml": MOUNTED,
-    "variables": "with a Secret of the result (`kubectl create secret generic NAME --from-env-file FILE`) in its `envFrom`",
-    JSON: "with the `variables` of the result as its `env`",
+    "variables": "put a Secret of the result (`kubectl create secret generic NAME --from-env-file FILE`) into `envFrom`",
+    JSON: "put the `variables` of the result into `env`",
 }
 """Form of a result → how a container of a cluster gets it."""
 CHANGE = {
-    "service": ("give it an image of flagsvc, without `entrypoint`, `command` and its former variables", GIVEN),
+    "service": ("use an image of flagsvc; remove `entrypoint`, `command` and the former variables", GIVEN),
     "container": (
-        "give it an image of flagsvc, without `command`, `args` and the variables that the result has",
+        "use an image of flagsvc; remove `command`, `args` and the variables that the result has",
         IN_CLUSTER,
     ),
-    "chart": ("flagsvc needs a manifest of its own in place of the chart: give it an image of flagsvc", IN_CLUSTER),
+    "chart": ("flagsvc needs a manifest of its own in place of the chart: use an image of flagsvc", IN_CLUSTER),
 }
 """Kind of a service → what it needs, and how it gets the result."""
 NEXT = "next: {0}`flagsvc config{1}` shows what is in effect, and `flagsvc proxy{1}` starts with it"
@@ -225,7 +225,7 @@ def note_service(service: Service, form: str, migration: Migration) -> None:
     name = f"{service.kind} {service.name}"
     note_references(service, migration)
     text, given = CHANGE[service.kind]
-    migration.note(About.CHANGED, name, f"{text}, and {given[form]}")
+    migration.note(About.CHANGED, name, f"{text}; {given[form]}")
     if service.health:
         migration.note(About.CHANGED, name, "its health check is `flagsvc health`, which the image has already")
     port = migration.options.get("port", 3000)

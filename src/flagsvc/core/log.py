@@ -305,8 +305,8 @@ class OutageLog:
     """The present outage of one task. A long outage gives two lines in the log, not one line for each attempt.
 
     A failure of the same kind and status as the last one is written at level debug, a different failure at level warn. A refused
-    token is written at level error, because only a person can fix it. The recovery is written at level info: the
-    program needs no help then.
+    token is written at level error, because only a person can fix it. The recovery is written at level warn: a log that shows that
+    an outage began also shows that it ended.
     """
 
     def __init__(self, log: Logger, failed: str, recovered: str) -> None:
@@ -328,5 +328,5 @@ class OutageLog:
     def log_recovery(self) -> None:
         """Write that the task works again, if there was an outage."""
         if self._current is not None:
-            self._log.info(self._recovered)
+            self._log.warn(self._recovered)
         self._current = None

@@ -188,7 +188,7 @@ class Reloader:
     def _log_recovery(self) -> None:
         """Log that the configuration can be read again, if that was refused last."""
         if self._has_failed:
-            self._log.info("the configuration is read again")
+            self._log.warn("the configuration is read again")
         self._has_failed = False
 
     def _warn_of_restart(self, rows: Sequence[Option], read: ProxyOptions) -> None:

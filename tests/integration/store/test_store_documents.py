@@ -316,7 +316,7 @@ def test_the_old_documents_are_served_while_the_database_is_away(
     failing.broken = False
     asyncio.run(clock.advance(RETRY_S))
     assert names(frail.get(DEVELOPMENT)) == ["one", "two"]
-    assert log.at("info")[-1:] == ["the database can be read again"]
+    assert log.at("warn")[-1:] == ["the database can be read again"]
 
 
 def test_without_any_document_the_failure_is_told(failing: Failing, frail: Documents) -> None:

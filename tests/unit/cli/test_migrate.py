@@ -106,19 +106,31 @@ def test_a_chosen_service(flagsvc: Flagsvc, tmp_path: Path) -> None:
         assert called == (2, "", f"flagsvc migrate: no service `{name}`; {hint}\n")
 
 
+def test_an_env_file_of_another_service(flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """A file that cannot be read matters only where its service is moved over, or where no other service can be."""
+    services = {"edge": {"environment": EDGE}, "web": {"env_file": "away.env"}}
+    (tmp_path / "compose.yaml").write_text(json.dumps({"services": services}))
+    file = ("--compose", str(tmp_path / "compose.yaml"))
+    problem = f"flagsvc migrate: service `web`: cannot read `{tmp_path / 'away.env'}`: no such file or directory\n"
+    assert flagsvc("migrate", *file).code == flagsvc("migrate", *file, "--service", "edge").code == 0
+    assert flagsvc("migrate", *file, "--service", "web") == (2, "", problem)
+    (tmp_path / "compose.yaml").write_text(json.dumps({"services": {"web": services["web"], "other": {}}}))
+    assert flagsvc("migrate", *file) == (2, "", problem)
+
+
 @pytest.mark.parametrize(
     ("arguments", "how"),
     [
-        ((), "mount the result, so that the user of the image can read it, and name it in FLAGSVC_CONFIG"),
-        (("--format", "variables"), "with the result as its `env_file`"),
-        (("--json",), "with the `variables` of the result as its `environment`"),
+        ((), "mount the result, owned by the user of the image (65532), and name it in FLAGSVC_CONFIG"),
+        (("--format", "variables"), "name the result as `env_file`"),
+        (("--json",), "put the `variables` of the result into `environment`"),
     ],
 )
 def test_what_a_service_is_given(arguments: tuple[str, ...], how: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
     """The note fits the form of the result. Former variables would win over it."""
     (tmp_path / "compose.yaml").write_text(json.dumps({"services": {"edge": {"environment": EDGE}}}))
     called = flagsvc("migrate", "--compose", str(tmp_path / "compose.yaml"), *arguments)
-    text = "give it an image of flagsvc, without `entrypoint`, `command` and its former variables, and"
+    text = "use an image of flagsvc; remove `entrypoint`, `command` and the former variables;"
     assert f"flagsvc migrate: different: service edge: {text} {how}\n" in called.err
 
 

@@ -12,11 +12,11 @@ from flagsvc.http.messages import HttpError
 from support import forms
 
 
-def test_a_ring_holds_its_keys_and_nothing_else() -> None:
+def test_a_key_set_holds_its_keys_and_nothing_else() -> None:
     """A set contains its keys as UTF-8, but no parts, extensions or other letter cases of them."""
-    ring = KeySet(["abc", "d", "ключ"])
-    assert all(ring.contains(key) for key in (b"abc", b"d", "ключ".encode()))
-    assert not any(ring.contains(key) for key in (b"", b"ab", b"abcd", b"ABC", b"a bc", b"\xff"))
+    keys = KeySet(["abc", "d", "ключ"])
+    assert all(keys.contains(key) for key in (b"abc", b"d", "ключ".encode()))
+    assert not any(keys.contains(key) for key in (b"", b"ab", b"abcd", b"ABC", b"a bc", b"\xff"))
 
 
 def test_blanks_round_a_value_do_not_belong_to_it() -> None:
@@ -35,38 +35,38 @@ def test_digests_cannot_be_foreseen() -> None:
     assert KeySet(["abc"]).digests == {salted(b"abc")}
 
 
-def test_an_empty_ring_holds_nothing() -> None:
+def test_an_empty_key_set_holds_nothing() -> None:
     """A set without keys does not contain the empty key."""
     assert not KeySet([]).contains(b"")
 
 
 def test_keys_are_not_kept() -> None:
     """The set keeps only digests of its keys."""
-    ring = KeySet(["very-secret-key"])
-    assert b"very-secret-key" not in b"".join(ring.digests)
-    assert "very-secret-key" not in repr(ring)
+    keys = KeySet(["very-secret-key"])
+    assert b"very-secret-key" not in b"".join(keys.digests)
+    assert "very-secret-key" not in repr(keys)
 
 
-def test_the_rings_of_an_application() -> None:
+def test_the_key_sets_of_an_application() -> None:
     """Client keys and server tokens are separate sets, and `either` contains both."""
     keys = Keys(["client"], ["server"])
-    rings = (keys.client, keys.server, keys.either)
-    assert [ring.contains(b"client") for ring in rings] == [True, False, True]
-    assert [ring.contains(b"server") for ring in rings] == [False, True, True]
+    sets = (keys.client, keys.server, keys.either)
+    assert [each.contains(b"client") for each in sets] == [True, False, True]
+    assert [each.contains(b"server") for each in sets] == [False, True, True]
 
 
 def test_keys_that_are_added() -> None:
     """An added key opens the routes of its kind until it is removed."""
     keys = Keys(["client"], ["server"])
-    rings = (keys.client, keys.server, keys.either)
+    sets = (keys.client, keys.server, keys.either)
     keys.add(b"app", server=False)
     keys.add(b"backend", server=True)
-    assert [ring.contains(b"app") for ring in rings] == [True, False, True]
-    assert [ring.contains(b" backend\t") for ring in rings] == [False, True, True]
+    assert [each.contains(b"app") for each in sets] == [True, False, True]
+    assert [each.contains(b" backend\t") for each in sets] == [False, True, True]
     for key in (b"app", b"backend", b"nobody"):
         keys.remove(key)
-        assert not any(ring.contains(key) for ring in rings)
-    assert not any(ring.added for ring in rings)
+        assert not any(each.contains(key) for each in sets)
+    assert not any(each.added for each in sets)
 
 
 def test_a_key_that_is_listed_and_added() -> None:

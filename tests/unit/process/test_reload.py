@@ -168,10 +168,10 @@ async def test_a_wrong_configuration_is_refused(tmp_path: Path, text: str) -> No
         around.write("token", "api-token-two")
         await around.look()
         assert around.applied[-1].client_keys[0] == "second-key"
-        assert "the configuration is read again" in around.log.at("info")
+        assert "the configuration is read again" in around.log.at("warn")
         around.write("keys", "third-key")
         await around.look()
-        assert around.log.at("info").count("the configuration is read again") == 1, "it is told once"
+        assert around.log.at("warn").count("the configuration is read again") == 1, "it is told once"
 
 
 @asynchronous

@@ -240,7 +240,7 @@ async def test_a_wrong_environment_is_refused(tmp_path: Path) -> None:
         assert around.log.at("warn") == []
         await reload(around, {"a": {"clientKeys": ["new"]}, "b": {}})
         assert accepted(around) == {"a": ("new", "key-a"), "b": ("key-b",)}
-        assert around.log.at("warn") == [] and "the configuration is read again" in around.log.at("info")
+        assert around.log.at("warn") == ["the configuration is read again"]
 
 
 @asynchronous
@@ -258,7 +258,7 @@ async def test_custom_code_that_cannot_be_used(tmp_path: Path) -> None:
         await until(lambda: around.applied)
         assert accepted(around) == {"a": ("new", "one", "two"), "b": ("key-b",)}
         await until(lambda: len(around.log.lines) == 3)
-        assert around.log.at("info") == ["environments have changed", "the configuration is read again"]
+        assert around.log.at("info", "warn") == ["environments have changed", "the configuration is read again"]
 
 
 @asynchronous

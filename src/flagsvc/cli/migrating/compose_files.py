@@ -32,7 +32,8 @@ PORT = re.compile(r"(?:^|:)(\d{1,5})(?:/\w+)?$")
 class Service:
     """A service of a compose file, or a container. `odd` are texts about parts of it that could not be read.
 
-    `missing` are variables without a value. `references` are variables whose value stands elsewhere, and where.
+    `missing` are variables without a value. `references` are variables whose value stands elsewhere, and where. `error` says which
+    of its files cannot be read.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Service:
     odd: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     references: dict[str, str] = field(default_factory=dict)
+    error: ConfigurationError | None = None
 
     def split(self, key: str, text: str) -> list[str]:
         """Return the words of a text, as a shell splits it. What cannot be split is odd."""
@@ -104,11 +106,14 @@ class _ServiceReader:
         self._lookup = meter.metered(lookup)
 
     def read(self) -> Service:
-        """Return the service. Raises ConfigurationError for an env file that cannot be read."""
+        """Return the service."""
         service, body = self._service, self._body
         service.image = self._text(body.get("image"))
-        for path, raw in self._env_files():
-            self._read_env_file(path, raw)
+        try:
+            for path, raw in self._env_files():
+                self._read_env_file(path, raw)
+        except ConfigurationError as error:
+            service.error = ConfigurationError([f"service `{service.name}`: {each}" for each in error.problems])
         service.variables |= dict(self._environment())
         service.words = [*self._words("entrypoint"), *self._words("command")]
         service.ports = list(self._ports())

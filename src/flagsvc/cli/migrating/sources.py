@@ -115,6 +115,8 @@ def _read_service(args: Namespace, environment: Mapping[str, str]) -> Source:
     texts = {path: read_text(path, compose_files.LARGEST) for path in files}
     shown = ", ".join(f"`{printable(path, 300)}`" for path in files)
     service = choose_service(_read_services(args, texts, (given | dict(environment)).get), shown, args.service)
+    if service.error:
+        raise service.error
     source.where = f"{service.kind} `{service.name}` of {shown}"
     source.variables, source.service = service.variables, service
     if ALL in service.references and args.env_file:
@@ -154,6 +156,8 @@ def choose_service(services: Sequence[Service], shown: str, chosen: str | None) 
     if likely:
         found = ", ".join(service.name for service in likely)
         raise ConfigurationError([f"several {kind}s of {shown} can be moved over; choose with `--service`: {found}"])
+    for error in filter(None, (service.error for service in services)):
+        raise error
     looked = f"looked for images named {' or '.join(IMAGES.values())}, and for {describe_marks()}"
     found = ", ".join(names)
     raise ConfigurationError([f"no {kind} of {shown} can be moved over; {looked}; choose with `--service`: {found}"])

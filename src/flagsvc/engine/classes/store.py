@@ -1,7 +1,7 @@
 """The programs of the classes that are asked for most, within a bound in bytes (decision 0007). Compiled.
 
-A program pays once its class is asked for again. So a class gets one at its second sighting, and not before: classes that come
-once cost no more than one number each. Programs have a budget of look-ups, so that classes that are invented cannot cost much.
+A program pays once its class is asked for again. A class gets a program at its second sighting: classes that come once cost no more
+than a number each. Programs have a budget of look-ups, so that classes that are invented cannot cost much.
 """
 
 from __future__ import annotations

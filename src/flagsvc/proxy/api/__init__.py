@@ -11,8 +11,8 @@ This package knows statuses, headers and bodies. It refuses to know sockets, the
 - A refused key: `Service.check` calls `KeyCheck.find_key` of `http/keys.py`, which raises the 401 or 403; with rate limits
   by way of `rate.py`. `error_body` of the `WireFormat` writes the body, below `/api` that of `RealServerFormat`. A
   body that is not JSON takes the same way from `http/json_text.py`.
-- A token that no option lists: `Router.answer_later` asks for it (see flagsvc.proxy.tokens). A token of some projects sees the part
-  of the snapshot that a `ScopedHolder` of `scopes.py` keeps.
+- A token that no option lists: `Router.answer_later` asks for it, and refuses it if it opens nothing (see flagsvc.proxy.tokens).
+  A token of some projects sees the part of the snapshot that a `ScopedHolder` of `scopes.py` keeps.
 - A context is read: `WireFormat` in `wire_format.py`, over `query.py` and `body.py`. Its bounds are `ContextLimits` of `query.py`.
 - A body that is too large (413): `Service.check_body`.
 - CORS: `Cors` in `answers.py`; `Service.preflight` answers OPTIONS.

@@ -248,7 +248,13 @@ KEPT: tuple[Row, ...] = (
         lambda of: float(of.is_pending()),
     ),
     gauge("flagsvc_config_age_seconds", "Time since the last check that went well.", lambda of: age(of)),
-    Row("flagsvc_config_state", "gauge", "1 for the state of the configuration.", states, ("state",)),
+    Row(
+        "flagsvc_config_state",
+        "gauge",
+        "1 for the present state: cold, restored, bootstrapped, fresh, stale or refused.",
+        states,
+        ("state",),
+    ),
     Row("flagsvc_config_info", "gauge", "The revision that is served.", revision, ("revision",)),
     gauge(
         "flagsvc_config_last_success_timestamp_seconds",

@@ -1,8 +1,8 @@
 """The one place of the HTTP contract: which checks, in which order, and who answers (behaviour: Order of checks). Compiled.
 
-A transport makes a Request of a head and calls `admit`. If the result is a Response, it is the answer, and the body need not be
-read. If it is a Call, the transport reads the body and calls `answer`. It reads at most one byte more than `limit`; the service
-refuses a body that is too long.
+A transport makes a Request of a head and calls `admit`, or `check_head` if it has read the headers. If the result is a Response,
+it is the answer, and the body need not be read. If it is a Call, the transport reads the body and calls `answer`. It reads at most
+one byte more than `limit`; the service refuses a body that is too long.
 """
 
 from __future__ import annotations

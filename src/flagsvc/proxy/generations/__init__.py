@@ -10,7 +10,7 @@ generation.py   which environments answer, and how the next generation takes the
 From SIGHUP to the first answer with new keys: `Reloader` in `process/reload.py` reads the options and keeps former keys for
 `keyOverlap`. `next_setup` in `setup.py` makes a `ProxySetup` of them. `Generations.use` keeps the feed of each environment whose
 upstream side is the same (`what_decides_the_side`), makes the next `Generation` and points to it. An environment with another side
-follows with its first configuration. With workers the parent does the same, and `ParentProcess.tell_workers` sends each worker the
-environments; a worker's `ToldGenerations` makes a generation there. The feed is an `UpstreamSync`, in the parent of workers a
-`ParentFeed`, in a worker a `WorkerFeed`.
+follows with its first configuration. With workers the parent does the same, and `ParentProcess.tell_workers` in
+`process/serve_workers.py` sends each worker the environments. `ToldGenerations` in `process/worker.py` makes a generation there.
+The feed is an `UpstreamSync`, in the parent of workers a `ParentFeed`, in a worker a `WorkerFeed`.
 """

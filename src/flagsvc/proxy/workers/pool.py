@@ -102,7 +102,7 @@ class WorkerPool:
         metrics of all processes, `list_valid_tokens` the digests of callers' tokens that are known to be valid, and `draw`
         random numbers in [0, 1). A worker that does not answer for `timeout_s` seconds is replaced, unless that is 0. `options`
         are the options of the process, and `has_started` tells whether each environment was tried once. Before the start,
-        `add_environment` and `use_environments` say what the workers serve.
+        `add_feed` and `use_environments` say what the workers serve.
         """
         self.restarts = 0
         self.metric_sums = MetricSums()

@@ -10,5 +10,6 @@ fault.
   (outbox.py). `event_kinds.py` has a row for each type: its words, what the real server shows of it, how it is undone.
 - The database is lost: `Documents` goes on with what it read last. It takes no changes: `writability.py` has a row for each reason,
   and probes until changes are taken (decision 0023).
+- A resource has a `Writer` (`writer.py`). A part of a flag has functions of its own (decision 0022).
 - Permissions and roles: `actors.py`. Sessions and tokens: `Keyring` in `keyring.py`.
 """

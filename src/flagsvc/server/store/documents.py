@@ -212,7 +212,7 @@ class Documents:
             self._database_down = True
             return stale
         if self._database_down:
-            self._log.info("the database can be read again")
+            self._log.warn("the database can be read again")
         self._database_down = False
         return found
 

@@ -81,7 +81,7 @@ class RevisionListener:
 
     def _log_recovery(self) -> None:
         if self._failures:
-            self._log.info("changes of other servers are noticed again", attempts=self._failures)
+            self._log.warn("changes of other servers are noticed again", attempts=self._failures)
             self._failures = 0
 
     def _log_failure_and_wait(self, error: Exception) -> None:

@@ -14,9 +14,11 @@ VALUES = {"TAG": "v20", "TOKEN": "t0ken", "FROM_SHELL": "yes"}
 
 
 def only(text: str, where: str = "compose.yaml") -> Service:
-    """Return the only service of a file."""
+    """Return the only service of a file. Raises ConfigurationError if one of its files cannot be read."""
     indented = "\n".join(f"    {line}" for line in text.splitlines())
     (service,) = read_services(f"services:\n  edge:\n{indented}\n", where, VALUES.get)
+    if service.error:
+        raise service.error
     return service
 
 

@@ -429,7 +429,7 @@ PROJECT = written(
     aside=("environments",),
     belongings=project_belongings,
 )
-LINK = in_turn("environment in the project", read_link, restore_link, link_paths)
+PROJECT_ENVIRONMENT = in_turn("environment in the project", read_link, restore_link, link_paths)
 ENVIRONMENT = written("environment", environments.WRITER, environments.remove, belongings=owners_of)
 ROLES = in_turn("roles in the project", read_roles, restore_roles, roles_paths)
 ROLE = in_turn("role in the project", read_role, restore_role, roles_paths)
