@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from flagsvc.cli.commands import BY_NAME, PREFIXES, Command
 from flagsvc.cli.parser import ELSEWHERE, UsageError, find_command, format_overview, open_command, split_command
+from flagsvc.core.ending import end_process
 from flagsvc.core.errors import (
     BackupError,
     ConfigurationError,
@@ -30,8 +30,6 @@ from flagsvc.settings.kinds import BOOLEANS
 
 __all__ = ["main", "process"]
 
-ENDING_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
-"""Signals that ask a process to end."""
 EXIT_CODES: dict[type[FlagsvcError], int] = {
     UsageError: 2,
     ConfigurationError: 2,
@@ -48,15 +46,8 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def process() -> NoReturn:
-    """Run the process's command line, and end the process with its exit code.
-
-    Python needs a moment to end. A signal during that time must not change the exit code, because all work is done.
-    """
-    code = main()
-    for name in ENDING_SIGNALS:
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
-    sys.exit(code)
+    """Run the process's command line, and end the process with its exit code."""
+    end_process(main())
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -41,7 +41,8 @@ MakeProtocol: TypeAlias = Callable[..., object]
 """Makes the protocol of a connection from uvicorn's `config`, `server_state`, `app_state` and `_loop`."""
 CLOSE_DELAY_S = 0.25
 """Seconds between the last new connection and the close of idle ones: the first request of a distant or slow caller may still be
-on its way."""
+on its way. Without a connection there is no wait."""
+CLOSE_STEP_S = 0.01
 
 
 class ServedApplication(Protocol):
@@ -167,7 +168,9 @@ class UvicornServer(uvicorn.Server):
             task = asyncio.create_task(self.serve_connection(each))
             self.server_state.tasks.add(task)
             task.add_done_callback(self.server_state.tasks.discard)
-        await asyncio.sleep(CLOSE_DELAY_S)
+        for _ in range(round(CLOSE_DELAY_S / CLOSE_STEP_S)):
+            if self.server_state.connections or self.server_state.tasks:
+                await asyncio.sleep(CLOSE_STEP_S)
         await super().shutdown(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from flagsvc.core.background import do_nothing, wait_for_first
 from flagsvc.core.clock import SystemClock
+from flagsvc.core.ending import end_process
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.core.garbage import freeze_survivors
 from flagsvc.core.log import Secrets
@@ -258,4 +259,4 @@ def main(number: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))
+    end_process(main(int(sys.argv[1])))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from flagsvc import cli
 from flagsvc.cli import programs
 from flagsvc.cli.commands import COMMANDS, words_after
 from flagsvc.core.errors import ConfigurationError, ExtensionError, ListenError
@@ -210,21 +208,6 @@ def test_a_light_start(arguments: str) -> None:
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "flagsvc.cli" in loaded
     assert HEAVY & loaded - ({"difflib"} if "nonsense" in arguments else set()) == set()
-
-
-def test_a_signal_that_comes_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the command, signals are ignored, so that they cannot change the exit code."""
-    names = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    before = {name: signal.getsignal(name) for name in names}
-    monkeypatch.setattr(cli, "main", lambda: 3)
-    try:
-        with pytest.raises(SystemExit) as ended:
-            cli.process()
-        assert ended.value.code == 3
-        assert {signal.getsignal(name) for name in names} == {signal.SIG_IGN}
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
 
 
 SERVER = "redis://storage:6379/0"

@@ -6,12 +6,15 @@ on SQLite it checks four times a second whether the file changed. After an error
 
 from __future__ import annotations
 
+import select
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, Engine, NullPool, create_engine, select, text
+from sqlalchemy import Connection, Engine, NullPool, create_engine, text
+from sqlalchemy import select as query
 from sqlalchemy.exc import SQLAlchemyError
 
 from flagsvc.core.errors import DatabaseError
@@ -22,7 +25,7 @@ from flagsvc.server.store.sqlite_file import is_outdated, listen_to_connections
 
 CHANNEL = "flagsvc_changes"
 POLL_S = 0.25
-"""Seconds between two polls of SQLite's file, and between two checks of whether to end."""
+"""Seconds between two polls of SQLite's file."""
 READ_S = 1.0
 """The most seconds between two reads of the revision on PostgreSQL."""
 POLLS_BETWEEN_READS = 40
@@ -38,7 +41,31 @@ IDENTITY = (
 """Gives which server, database and schema a connection leads to, also through a pooler."""
 
 OnRevision: TypeAlias = Callable[[int], None]
-Wait: TypeAlias = Callable[[float], object]
+Wait: TypeAlias = Callable[..., object]
+"""Waits for some seconds, or until a file descriptor that is given as well has something to read."""
+
+
+class Closing:
+    """Whether a thread is to end. Waiting for anything else ends as soon as it is."""
+
+    def __init__(self) -> None:
+        self._here, self._there = socket.socketpair()
+        self.is_set = False
+
+    def set(self) -> None:
+        self.is_set = True
+        self._there.close()
+
+    def wait(self, seconds: float, *files: int) -> None:
+        """Wait for some seconds, until one of these file descriptors has something to read, or until the thread is to end."""
+        poll = select.poll()
+        for each in (self._here.fileno(), *files):
+            poll.register(each, select.POLLIN)
+        poll.poll(seconds * 1000)
+
+    def discard(self) -> None:
+        """Give the file descriptors back, once nothing waits any more."""
+        self._here.close()
 
 
 class RevisionListener:
@@ -49,7 +76,7 @@ class RevisionListener:
         self._listen = partial(LISTENERS[engine.dialect.name], engine if listen else None)
         self._on_revision = on_revision
         self._log = log
-        self._closing = threading.Event()
+        self._closing = Closing()
         self._failures = 0
         self._thread = threading.Thread(target=self._run, name="flagsvc changes", daemon=True)
 
@@ -61,10 +88,11 @@ class RevisionListener:
         self._closing.set()
         if self._thread is not threading.current_thread():
             self._thread.join(CLOSE_TIMEOUT_S)
+            self._closing.discard()
         self._engine.dispose()
 
     def _run(self) -> None:
-        while not self._closing.is_set():
+        while not self._closing.is_set:
             try:
                 self._follow()
             except Exception as error:  # without this thread the configuration would stay old
@@ -76,7 +104,7 @@ class RevisionListener:
                 self._log_recovery()
                 if number is not None:
                     self._on_revision(number)
-                if self._closing.is_set():
+                if self._closing.is_set:
                     return
 
     def _log_recovery(self) -> None:
@@ -86,7 +114,7 @@ class RevisionListener:
 
     def _log_failure_and_wait(self, error: Exception) -> None:
         wait = BACKOFF_S[min(self._failures, len(BACKOFF_S) - 1)]
-        if not self._failures and not self._closing.is_set():
+        if not self._failures and not self._closing.is_set:
             self._log.warn("changes of other servers are not noticed", error=_describe_error(error))
         self._failures += 1
         self._closing.wait(wait)
@@ -113,7 +141,7 @@ def watch_changes(engine: Engine, listen: str | None, on_revision: OnRevision, l
 
 
 def listen_postgresql(served: Engine | None, db: Connection, wait: Wait) -> Iterator[int | None]:
-    """Yield the revision after each notification and each second, and None after a poll without a notification.
+    """Yield the revision after each notification and each second.
 
     `served` is the database whose changes are to be noticed, where `db` has a URL of its own. A notification only says that the
     revision is to be read: servers with another schema of the database send theirs, too. A standby takes no LISTEN, so its revision
@@ -127,11 +155,11 @@ def listen_postgresql(served: Engine | None, db: Connection, wait: Wait) -> Iter
     standby = is_standby(driver)
     if not standby and not is_pooled(driver):
         driver.execute(f"LISTEN {CHANNEL}")
-    polls = 0
     # the first read comes after LISTEN, so that no change is missed in between
     while not standby or is_standby(driver):
-        yield _read_revision_alone(db) if polls % round(READ_S / POLL_S) == 0 else None
-        polls = 0 if any(driver.notifies(timeout=POLL_S, stop_after=1)) else polls + 1
+        yield _read_revision_alone(db)
+        wait(READ_S, driver.fileno())
+        list(driver.notifies(timeout=0))  # they say no more than that there is something to read
 
 
 def poll_sqlite(served: Engine | None, db: Connection, wait: Wait) -> Iterator[int | None]:
@@ -172,7 +200,7 @@ def _read_revision_alone(db: Connection) -> int:
 
 
 def _read_revision(db: Connection) -> int:
-    return int(db.execute(select(revision.c.number)).scalar_one())
+    return int(db.execute(query(revision.c.number)).scalar_one())
 
 
 def _describe_error(error: Exception) -> str:

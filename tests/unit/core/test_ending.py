@@ -1,0 +1,56 @@
+"""A process that ends itself loses nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from support.forms import SOURCES
+
+HEAD = "import atexit, os, signal, sys, threading, time\nfrom flagsvc.core.ending import end_process\n"
+
+
+def ended(script: str) -> tuple[int, str, str]:
+    """Return the exit code and the output of a process that runs a script."""
+    done = subprocess.run(
+        [sys.executable, "-c", HEAD + script],
+        env={"PYTHONPATH": str(SOURCES)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_what_is_registered_runs_and_output_is_written(code: int) -> None:
+    """The exit code is the given code. Functions that are registered for the end run, and their output is written as well."""
+    script = f"atexit.register(print, 'registered')\nprint('printed')\nsys.stderr.write('said')\nend_process({code})"
+    assert ended(script) == (code, "printed\nregistered\n", "said")
+
+
+def test_objects_are_not_taken_apart() -> None:
+    """The process does not wait until Python has freed all objects."""
+    assert ended("class A:\n  def __del__(self): print('freed')\na = A()\nend_process(0)") == (0, "", "")
+
+
+def test_a_thread_that_runs_on_is_waited_for() -> None:
+    """A thread that is not a daemon finishes its work. A daemon does not hold the end up."""
+    work = "threading.Thread(target=lambda: (time.sleep(0.2), print('done')), daemon={}).start()\nend_process(3)"
+    assert ended(work.format(False)) == (3, "done\n", "")
+    assert ended(work.format(True)) == (3, "", "")
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
+def test_a_signal_that_comes_too_late(name: str) -> None:
+    """When the work is done, a signal does not change the exit code."""
+    assert ended(f"atexit.register(os.kill, os.getpid(), signal.{name})\nend_process(3)") == (3, "", "")
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_process_without_a_stream(stream: str) -> None:
+    """Standard output and standard error may be missing, as in a process without a terminal."""
+    assert ended(f"sys.{stream} = None\nend_process(3)") == (3, "", "")
