@@ -24,7 +24,8 @@ BEAT_S: Final = 15.0
 MERGE_S: Final = 0.25
 """Seconds between announcements that are sent. Of those with the same name meanwhile, the last one counts."""
 HEADERS: Final = (*PAGE_HEADERS, (b"content-type", b"text/event-stream"), (b"x-accel-buffering", b"no"))
-HEARTBEAT: Final = b": heartbeat\n\n"
+HEARTBEAT: Final = b"event: beat\ndata: {}\n\n"
+"""An event, and no comment: a page that hears nothing for longer knows that its stream is gone."""
 BEGIN: Final = b"retry: 5000\n\n"
 """The first part. After a broken stream a browser waits 5000 ms before it asks again."""
 

@@ -31,7 +31,8 @@ class Site:
 
     def frame(self, pages: str, path: str, who: str, *, live: bool) -> Frame:
         """Return what is around the page at `path`. `pages` is the path of all pages; `live` tells whether it may have events."""
-        return Frame(pages, f"{pages}/static", path, who, self.sections, f"{pages}/stream" if live else "")
+        stream, alive = (f"{pages}/stream", f"{pages}/alive") if live else ("", "")
+        return Frame(pages, f"{pages}/static", path, who, self.sections, stream, alive)
 
     def error(
         self,

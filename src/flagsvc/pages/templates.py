@@ -116,7 +116,8 @@ class Frame(NamedTuple):
     """What is around a page: the path of the pages, of their files and of this page, who is signed in, and the sections.
 
     `who` is empty where pages need no sign-in. `stream` is the path of the events for live pages; empty for those who may not have
-    them. `notice` tells what was done before this page was shown.
+    them. `alive` is the path that tells whether the viewer is still signed in; empty for those who are not. `notice` tells what was
+    done before this page was shown.
     """
 
     pages: str
@@ -125,6 +126,7 @@ class Frame(NamedTuple):
     who: str
     sections: tuple[Section, ...]
     stream: str = ""
+    alive: str = ""
     notice: Notice | None = None
 
 

@@ -182,8 +182,8 @@ def test_a_stream_that_was_refused_is_asked_for_again(server: OurFlagServer, pag
     page.wait_for("stream.readyState === EventSource.OPEN && polling === 0")
 
 
-def test_an_error_changes_nothing_and_a_signed_out_page_goes_to_the_sign_in(server: OurFlagServer) -> None:
-    """A live part stays while the server answers with an error. Without a session its page becomes the sign-in, and not empty."""
+def test_an_error_changes_nothing_and_a_signed_out_page_says_so(server: OurFlagServer) -> None:
+    """A live part stays while the server answers with an error. Without a session the page says so, and leads to the sign-in."""
     with browser() as page:
         page.go(address(server, "/flags"))
         page.wait_for("document.getElementById('token') !== null")
@@ -197,7 +197,10 @@ def test_an_error_changes_nothing_and_a_signed_out_page_goes_to_the_sign_in(serv
         assert page.run(ROWS) == 3
         page.run("list.setAttribute('data-hx-get', '/ui/flags')")
         page.run("fetch('/ui/sign-out', {method: 'POST'}).then(() => tell('revision'))")
-        page.wait_for("document.getElementById('token') !== null")
+        page.wait_for("document.getElementById('connection').innerText === 'Your session has ended. Sign in'")
+        assert page.run(ROWS) == 3
+        page.follow("#connection a")
+        assert page.run("document.querySelector('[name=next]').value") == "/flags"
 
 
 def press(page: Browser, key: str) -> None:

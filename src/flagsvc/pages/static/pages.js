@@ -41,10 +41,116 @@ function takeCode() {
   }
 }
 
+// Nothing is silent. A button is busy until its answer comes, and takes no second press meanwhile. Without an answer, a sentence
+// beside the button says so, and what was typed stays.
+const WAIT_MS = 10000;
+const SILENT = "the server did not answer. Try again.";
+const ENDED = "your session has ended.";
+
+function wordsOf(button, reason) {
+  return `${button?.matches(".switch") ? "Not switched" : "Not sent"}: ${reason} `;
+}
+
+function signInLink(inNewTab) {
+  const link = document.createElement("a");
+  link.href = `${document.body.dataset.pages}/sign-in?next=${encodeURIComponent(pageBelow())}`;
+  link.textContent = inNewTab ? "Sign in in a new tab, and press again" : "Sign in";
+  if (inNewTab) link.target = "_blank";
+  return link;
+}
+
+function pageBelow() {
+  return window.location.pathname.slice(document.body.dataset.pages.length) + window.location.search;
+}
+
+function say(button, form, reason) {
+  unsay();
+  const line = document.createElement("span");
+  line.className = "problem unsent";
+  line.setAttribute("role", "alert");
+  line.append(wordsOf(button, reason), ...(reason === ENDED ? [signInLink(true)] : []));
+  (button ?? form.lastElementChild).after(line);
+}
+
+function unsay() {
+  document.querySelectorAll(".unsent").forEach((each) => each.remove());
+}
+
+function setBusy(button, is) {
+  button?.toggleAttribute("data-busy", is);
+  if (is) button?.setAttribute("aria-disabled", "true");
+  else button?.removeAttribute("aria-disabled");
+}
+
+// Ask whether the server answers, and whether the session goes on. Returns the reason why a form cannot be sent; empty if it can.
+async function obstacle() {
+  try {
+    const answer = await fetch(document.body.dataset.alive, { cache: "no-store", redirect: "manual", signal: AbortSignal.timeout(WAIT_MS) });
+    return answer.status === 401 || answer.type === "opaqueredirect" ? ENDED : "";
+  } catch {
+    return SILENT;
+  }
+}
+
+// Send a form as its button does. The page that answers takes the place of this page; a file leaves it.
+function send(form, button) {
+  const action = form.getAttribute("action");
+  const field = document.createElement("input");
+  field.type = "hidden";
+  if (button?.name) {
+    field.name = button.name;
+    field.value = button.value;
+    form.append(field);
+  }
+  if (button?.hasAttribute("formaction")) form.action = button.formAction;
+  form.submit();
+  field.remove();
+  form.setAttribute("action", action);
+  if ("file" in form.dataset) setBusy(button, false);
+}
+
+document.addEventListener("submit", async (event) => {
+  const { target: form, submitter: button } = event;
+  if (button?.hasAttribute("data-busy")) {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  } else if (form.method === "post" && !form.matches(".who")) {
+    unsay();
+    setBusy(button, true);
+    if (form.dataset.hxBoost || !document.body.dataset.alive) return;
+    event.preventDefault();
+    const reason = await obstacle();
+    if (reason) {
+      setBusy(button, false);
+      say(button, form, reason);
+    } else {
+      send(form, button);
+    }
+  }
+}, true);
+
+document.addEventListener("htmx:finally:request", (event) => setBusy(event.detail.ctx.sourceEvent?.submitter, false));
+window.addEventListener("pageshow", () => document.querySelectorAll("[data-busy]").forEach((each) => setBusy(each, false)));
+
+function reconnecting(is) {
+  const strip = document.getElementById("connection");
+  const text = is ? "Reconnecting: the server does not answer, and this page may be old." : "";
+  if (strip && !strip.querySelector("a") && strip.textContent !== text) strip.textContent = text;
+}
+
+document.addEventListener("htmx:error", (event) => {
+  const { sourceElement: part, sourceEvent, response } = event.detail.ctx ?? {};
+  if (!part || response) return;
+  if (part.dataset.hxBoost) say(sourceEvent?.submitter, part, SILENT);
+  else reconnecting(true);
+});
+
 // Events tell what has changed; a part with such a trigger then asks for its page again. Without a stream, it asks every 5 s.
 const EVENTS = ["revision", "arrived", "second"];
+const QUIET_MS = 20000; // the server says something every 15 s
 let stream = null;
 let polling = 0;
+let heard = 0;
 
 function tell(name) {
   document.body.dispatchEvent(new CustomEvent(`live-${name}`));
@@ -54,10 +160,10 @@ function tellAll() {
   EVENTS.forEach(tell);
 }
 
-// A browser opens a broken stream again by itself, but not one that was refused (503: too many are open).
+// A browser opens a broken stream again by itself, but neither a refused one (503: too many are open) nor one that says nothing.
 function pollOnce() {
   tellAll();
-  if (stream.readyState === EventSource.CLOSED) openStream();
+  if (stream.readyState !== EventSource.CONNECTING) openStream();
 }
 
 function poll(wanted) {
@@ -65,31 +171,43 @@ function poll(wanted) {
   polling = wanted ? window.setInterval(pollOnce, 5000) : 0;
 }
 
+function hear() {
+  window.clearTimeout(heard);
+  heard = window.setTimeout(() => { if (!polling) poll(true); }, QUIET_MS);
+}
+
 function openStream() {
+  stream?.close();
   stream = new EventSource(document.body.dataset.live);
-  for (const name of EVENTS) stream.addEventListener(name, () => tell(name));
-  stream.addEventListener("open", () => { if (polling) tellAll(); poll(false); });
+  for (const name of EVENTS) stream.addEventListener(name, () => { hear(); tell(name); });
+  stream.addEventListener("beat", hear);
+  stream.addEventListener("open", () => { hear(); if (polling) tellAll(); poll(false); reconnecting(false); });
   stream.addEventListener("error", () => { if (!polling) poll(true); });
 }
 
 function follow() {
   stream?.close();
+  window.clearTimeout(heard);
   poll(false);
   if (!document.hidden) openStream();
 }
 
-// An answer without the part is an error, or the sign-in. It changes nothing, and the page goes to the sign-in. A form that did
-// nothing by that is sent again, without this script, so that the page of the error is seen.
+// An answer without the part is an error, or the sign-in. It changes nothing, and the page says that the session has ended. A form
+// that did nothing by another error is sent again, without this script, so that the page of the error is seen.
 document.addEventListener("htmx:after:request", (event) => {
-  const { sourceElement: part, response, text } = event.detail.ctx;
+  const { sourceElement: part, sourceEvent, response, text } = event.detail.ctx;
   const target = (part.dataset.hxTarget ?? "").slice(1) || part.id;
+  reconnecting(false);
   if (!part.dataset.hxSelect || text.includes(`id="${target}"`)) return;
   event.preventDefault();
-  if (part.dataset.hxBoost) {
-    part.action = event.detail.ctx.sourceEvent.submitter.formAction;
-    part.submit();
+  if (part.dataset.hxBoost && response.raw.status === 401) {
+    say(sourceEvent.submitter, part, ENDED);
+  } else if (part.dataset.hxBoost) {
+    send(part, sourceEvent.submitter);
   } else if (response.raw.redirected) {
-    window.location.reload();
+    poll(false);
+    stream?.close();
+    document.getElementById("connection").replaceChildren("Your session has ended. ", signInLink(false));
   }
 });
 

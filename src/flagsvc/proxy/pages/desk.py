@@ -132,7 +132,10 @@ def stream_rows(scene: Scene, access: Access) -> tuple[PageRow, ...]:
         head = call.head
         return Answer(headers=HEADERS, parts=streams.make(lambda: access.may_see_all(head), access.viewer_of(head)))
 
-    return (PageRow("/stream", "", show),)
+    async def show_alive(call: PageCall) -> Answer:
+        return Answer(b"")
+
+    return (PageRow("/stream", "", show), PageRow("/alive", "", show_alive))
 
 
 STATIC: Final = "static"

@@ -22,7 +22,7 @@ from flagsvc.pages.templates import Frame, Section, segment
 from flagsvc.server.api.authorization import PAGES, feature_project, read_secret
 from flagsvc.server.api.body import Parsed, content_type, has_body
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.errors import ApiError, foreign_request, unknown_path, wrong_form
+from flagsvc.server.api.errors import ApiError, bare, foreign_request, unknown_path, wrong_form
 from flagsvc.server.api.pipeline import RoutedRequest
 from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
 from flagsvc.server.api.routes import OPERATIONS
@@ -31,6 +31,11 @@ from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.store import Tx
 
 SIGN_IN_BY_HEADER = "/sign-in/header"
+PLAIN = {
+    401: "Your session has ended, so nothing was changed. Sign in, go back, and do it again.",
+    405: "There is nothing to see at this address: it belongs to a button of a page.",
+}
+"""Status → what its page says in place of a message for programs."""
 SITE = Site(
     __package__,
     Section("All flags", ""),
@@ -183,6 +188,8 @@ def error_page(base: str, head: Call, request: RoutedRequest, failure: ApiError)
         wanted = request.path.removeprefix(PAGES) + (f"?{query}" if query else "")
         place = "/sign-in" if request.caller.person is None else SIGN_IN_BY_HEADER
         return redirect(f"{root}{PAGES}{place}?{urlencode({'next': wanted}, quote_via=quote)}")
+    if failure.status in PLAIN:
+        failure = bare(failure.status, PLAIN[failure.status], failure.headers)
     details = [str(each.get("message", "")) for each in failure.body.get("details", []) if isinstance(each, dict)]
     frame = frame_of(root, head, request.caller.actor)
     permissions = failure.body.get("permissions", [])
@@ -249,6 +256,7 @@ ROUTES = (
         in_memory=True,
         listed=False,
     ),
+    raw("/alive", lambda call: Answer(b""), "Whether the viewer is still signed in.", "text/plain"),
     raw("/stream", show_stream, "What has changed, as events.", "text/event-stream"),
     page("/settings", show_settings, "settings.html", "What else is kept on the server."),
 )
