@@ -133,7 +133,7 @@ def stream_rows(scene: Scene, access: Access) -> tuple[PageRow, ...]:
         return Answer(headers=HEADERS, parts=streams.make(lambda: access.may_see_all(head), access.viewer_of(head)))
 
     async def show_alive(call: PageCall) -> Answer:
-        return Answer(b"")
+        return Answer()
 
     return (PageRow("/stream", "", show), PageRow("/alive", "", show_alive))
 

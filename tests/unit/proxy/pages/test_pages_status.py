@@ -210,6 +210,17 @@ async def test_who_may_listen() -> None:
 
 
 @asynchronous
+async def test_who_is_signed_in() -> None:
+    """A page may ask whether its viewer still may see it: an empty answer, else the way to the sign-in."""
+    elsewhere = DeskScene(ELSEWHERE, admin_page_keys=[KEY])
+    found = await elsewhere.ask("/ui/alive", host=ELSEWHERE, authorization=KEY)
+    assert (found.status, found.body) == (200, b"")
+    assert (await elsewhere.ask("/ui/alive", host=ELSEWHERE)).status == 303
+    assert 'data-alive="/ui/alive"' in await elsewhere.text("/ui/status", host=ELSEWHERE, authorization=KEY)
+    assert "data-alive" not in await elsewhere.text("/ui/status", host=ELSEWHERE)
+
+
+@asynchronous
 async def test_there_is_a_limit() -> None:
     """Above it, the answer is a 503 with a text."""
     desk = DeskScene()
