@@ -181,7 +181,7 @@ async def test_seconds_and_revisions(monkeypatch: Any) -> None:
     monkeypatch.setattr(pages_desk, "SECOND_S", 0.002)
     desk = DeskScene()
     caller = await listen(desk)
-    await until(lambda: caller.sent.count(b"event: second") == 3)
+    await until(lambda: caller.sent.count(b"event: second") >= 3)
     assert caller.sent.count(b"event: revision") == 1
     document: Any = copy.deepcopy(DOCUMENT)
     document["features"] = document["features"][:1]
