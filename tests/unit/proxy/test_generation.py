@@ -15,10 +15,14 @@ from unit.proxy.generation_scene import GenerationScene, Given, ask, left_over, 
 # ---- start and end
 
 
-def test_made_without_a_loop() -> None:
-    """A feed is made for each environment, and nothing starts. The only environment has no name."""
-    scene = GenerationScene({"a": {}, "b": {}})
-    assert scene.names == {"a": 0, "b": 1} and [each.calls for each in scene.made] == [[], []]
+def test_without_a_loop() -> None:
+    """A feed is made for each environment, and nothing starts, stops or waits. The only environment has no name."""
+    scene = GenerationScene({"a": {}, "b": {}, "c": {}})
+    assert scene.names == {"a": 0, "b": 1, "c": 2}
+    scene.use({"b": {"client_keys": "other"}, "c": {"name_prefix": "x", "client_keys": "new"}, "d": {}})
+    assert scene.names == {"b": 1, "c": 3, "d": 4} and scene.waiting == {}
+    assert [feed.number for feed in scene.generations.feeds] == [1, 3, 4]
+    assert not any(each.calls for each in scene.made) and len(scene.made) == 5
     assert GenerationScene({}, client_keys="k", flagsvc_api_token="t").names == {"": 0}
 
 
@@ -35,6 +39,7 @@ async def test_all_start_and_stop() -> None:
     scene.made[2].gate.set()
     await stopping
     assert scene.log.at("error") == ["stopping failed"] and "some-person" not in repr(scene.log.lines)
+    assert scene.log.lines[0].fields["environment"] == "a"
     assert scene.changes == 0 and left_over() == []
     assert scene.open("key-a") == [["a"]], "requests are answered from memory"
 
@@ -59,32 +64,23 @@ async def test_draining() -> None:
 
 @asynchronous
 async def test_adding_and_removing() -> None:
-    """A new environment starts and answers immediately, a removed one stops in the background. The others are not touched."""
+    """A new environment starts and answers immediately, a removed one stops in the background. The others are not touched.
+
+    The counts of a removed environment are kept, for an environment of its name that comes again. The same options change
+    nothing, and are told all the same.
+    """
     scene = await running({"a": {}, "b": {}})
     first = scene.environment("a")
+    scene.open("key-b")
     scene.use({"a": {}, "c": {}})
+    assert scene.generations.sources.former["b"]["flagsvc_answer_cache_misses"] == {(): 1}
     assert scene.names == {"a": 0, "c": 2} and scene.changes == 1 and scene.environment("a") is first
     assert scene.open("key-a", "key-b", "key-c") == [["a"], 401, 503]
+    before = list(scene.generations)
+    scene.use({"a": {}, "c": {}})
+    assert list(scene.generations) == before and scene.changes == 2
     await turns()
     assert [each.calls for each in scene.made] == [["start"], ["start", "stop", "stopped"], ["start"]]
-
-
-@asynchronous
-async def test_the_same_options() -> None:
-    """Every environment stays, and the change is told all the same."""
-    scene = await running({"a": {}, "b": {}})
-    before = list(scene.generations)
-    scene.use({"a": {}, "b": {}})
-    await turns()
-    assert [each.calls for each in scene.made] == [["start"]] * 2 and scene.changes == 1
-    assert list(scene.generations) == before
-
-
-def test_changes_before_the_start() -> None:
-    """Environments come, go and change without a loop, and nothing starts or stops."""
-    scene = GenerationScene({"a": {}, "b": {}, "c": {}})
-    scene.use({"b": {"client_keys": "other"}, "d": {}})
-    assert scene.names == {"b": 1, "d": 3} and [each.calls for each in scene.made] == [[], [], [], []]
 
 
 @asynchronous
@@ -151,7 +147,10 @@ async def test_other_keys_and_tokens() -> None:
     ],
 )
 async def test_options_that_the_upstream_side_does_not_depend_on(more: dict[str, object]) -> None:
-    """They hold at once, with the same configuration, also while the upstream is away. Counts go on, cached answers do not."""
+    """They hold at once, with the same configuration, also while the upstream is away: no stale environment gets fresh.
+
+    Counts go on, cached answers do not.
+    """
     scene = await running({"a": {}})
     for _ in range(3):
         assert scene.open("key-a") == [["a"]]
@@ -160,6 +159,7 @@ async def test_options_that_the_upstream_side_does_not_depend_on(more: dict[str,
     after = scene.environment("a")
     assert scene.names == {"a": 0} and scene.waiting == {} and scene.open("key-a") == [["a"]]
     assert after.service.settings != before.service.settings and after.number != before.number
+    assert after.service.readiness.began == before.service.readiness.began
     cache = after.service.sources.cache
     assert (
         cache is not before.service.sources.cache and cache.totals()[1] == before.service.sources.cache.totals()[1] + 1
@@ -433,13 +433,6 @@ async def test_a_stored_configuration_replaces_only_a_missing_one() -> None:
     assert scene.open("key-a") == [["stored"]]
 
 
-def test_nothing_is_waited_for_before_the_start() -> None:
-    """No caller has anything that could be kept for it."""
-    scene = GenerationScene({"a": {}})
-    scene.use({"a": {"name_prefix": "x", "client_keys": "new"}})
-    assert scene.names == {"a": 1} and scene.waiting == {} and [feed.number for feed in scene.generations.feeds] == [1]
-
-
 @asynchronous
 async def test_origins_while_a_replacement_is_waited_for() -> None:
     """A preflight allows those of the environment that answers, too."""
@@ -465,24 +458,6 @@ async def test_a_replacement_that_looks_up_no_tokens() -> None:
     assert scene.generations.looks_up_tokens
     scene.use({"a": {"refresh_interval": 1}, "b": {}})
     assert scene.waiting == {"a": 2} and not scene.generations.looks_up_tokens
-
-
-@asynchronous
-async def test_staleness_goes_on() -> None:
-    """Another option of callers alone makes no stale environment fresh."""
-    scene = await running({"a": {}})
-    began = scene.environment("a").service.readiness.began
-    scene.use({"a": {"cors_origin": "https://a"}})
-    assert scene.environment("a").service.readiness.began == began
-
-
-@asynchronous
-async def test_counters_of_an_environment_that_comes_again() -> None:
-    """They go on where they ended."""
-    scene = await running({"a": {}, "b": {}})
-    scene.open("key-a")
-    scene.use({"b": {}})
-    assert scene.generations.sources.former["a"]["flagsvc_answer_cache_misses"] == {(): 1}
 
 
 @asynchronous

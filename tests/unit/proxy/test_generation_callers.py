@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from flagsvc.http.messages import Request, Response
-from flagsvc.proxy.configuration import Holder
-from flagsvc.proxy.generations.environment import AnyHolder, join_origins
+from flagsvc.http.contract import Contract
+from flagsvc.http.messages import Response
+from flagsvc.proxy.generations.environment import join_origins
 from flagsvc.testing import turns
 from support.aio import asynchronous
-from unit.proxy.generation_scene import GenerationScene, Given, ask, running, validate
+from unit.proxy.generation_scene import GenerationScene, Given, ask, begin, running, validate
 
 
 def serving(given: Given, **more: Any) -> GenerationScene:
@@ -41,17 +41,6 @@ def origin_of(scene: GenerationScene, key: str = "", **headers: str) -> str | No
 # ---- keys
 
 
-def test_a_single_environment_has_no_router() -> None:
-    """Its service answers callers itself. One that looks up tokens has one."""
-    scene = serving({}, client_keys="key", flagsvc_api_token="t")
-    assert scene.generations.current.contract is scene.environment().service and scene.open("key", "no") == [
-        ["only"],
-        401,
-    ]
-    scene = serving({}, client_keys="key", flagsvc_api_token="t", token_validation="upstream")
-    assert scene.generations.current.contract is scene.generations.current.router
-
-
 @asynchronous
 async def test_looking_up_tokens_from_now_on() -> None:
     """The option belongs to an environment, so it changes in a running process."""
@@ -71,15 +60,6 @@ async def test_keys_of_an_environment_that_waits_are_validated() -> None:
     assert scene.open("one", "two", "new", "nobody") == [401, ["a"], 503, 401]
     found = [(each["token"], each["environment"]) for each in await validate(scene, ["one", "two", "new"])]
     assert found == [("two", "default"), ("new", "other")]
-
-
-def test_client_keys_and_tokens_are_listed() -> None:
-    """Both open their environment."""
-    scene = serving({"a": {"exp_server_side_sdk_config_tokens": "token"}, "b": {}})
-    router = scene.generations.current.router
-    assert router is not None
-    opened = [router.table.find(key) for key in (b"key-a", b"token", b"key-b")]
-    assert opened == [scene.environment(name).service for name in "aab"]
 
 
 @asynchronous
@@ -174,34 +154,14 @@ def test_counts_of_a_replaced_environment_go_on() -> None:
 # ---- the holder of the process
 
 
-def shown(holder: Holder) -> list[str] | None:
-    """Return the toggles of a configuration, or None without one."""
-    return None if holder.current is None else list(holder.current.names)
-
-
-def test_the_holder_of_the_process() -> None:
-    """It has a configuration without a toggle while any environment has one."""
-    scene = serving({"a": {}, "b": {}})
-    holders: list[Holder] = [Holder(), scene.made[1].holder]
-    held = AnyHolder(scene.generations.setup, lambda: holders)
-    assert held.is_ready and shown(held) == []
-    held.current = scene.made[1].holder.current
-    assert shown(held) == [], "it follows from the environments"
-    holders.pop()
-    assert shown(held) is None
-
-
 # ---- the operators' address
 
 
-async def metrics(service: Any, path: str = "/metrics", key: str = "") -> str:
+async def metrics(service: Contract, path: str = "/metrics") -> str:
     """Return the metrics."""
-    headers = [(b"authorization", key.encode())] if key else []
-    admitted = service.admit(Request(b"GET", path.encode(), b"", headers))
-    assert not isinstance(admitted, Response)
-    answer = admitted.handler.answer(admitted, b"")
+    answer = begin(service, path)
     response = answer if isinstance(answer, Response) else await answer
-    return str(response.body.decode())
+    return response.body.decode()
 
 
 @asynchronous

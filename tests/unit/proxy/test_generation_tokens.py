@@ -31,7 +31,6 @@ class FakeAdmit:
         self.fault: Exception | None = None
         self.meanwhile: Callable[[], Awaitable[None]] = no_more
         self.asked: list[str] = []
-        self.deadlines: list[float] = []
 
     def is_refused(self, token: str) -> bool:
         """Return whether a token is known to open nothing."""
@@ -40,7 +39,6 @@ class FakeAdmit:
     async def look_up_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
         """Return what tokens open."""
         self.asked += tokens
-        self.deadlines.append(deadline)
         found = {token: self.opened[token] for token in tokens if token in self.opened}
         await self.meanwhile()
         if self.fault is not None:

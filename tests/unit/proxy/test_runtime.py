@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import threading
 from functools import partial
@@ -21,7 +20,6 @@ from flagsvc.proxy.generations import feeds as module
 from flagsvc.proxy.generations.feeds import make_storage
 from flagsvc.proxy.generations.setup import make_setup, next_setup
 from flagsvc.testing import MemoryStore, RecordingLog
-from support.aio import until
 from support.apps_options import options as usual
 from support.environments import only
 
@@ -59,11 +57,14 @@ def test_where_configurations_are_stored(tmp_path: Path) -> None:
 
 
 def test_a_new_world_inherits(document: Path) -> None:
-    """A world made after another serves what that one served, and has the counts it did not send."""
+    """A world made after another world serves the same configuration, which is as fresh, and has the counts that were not sent."""
     old, same = warm(document), options(flagsvc_url=document.as_uri())
     only(old).counters.count("first", True)
     new = ProxyRuntime(make_setup(same), old)
-    assert only(new).holder.is_ready and only(new).holder.current is only(old).holder.current
+    before, after = only(old).holder, only(new).holder
+    assert after.is_ready and after.current is before.current
+    assert before.checked_at is not None and after.is_confirmed
+    assert (after.checked_at, after.last_fetch_ms) == (before.checked_at, before.last_fetch_ms)
     bucket = only(new).counters.drain()
     assert bucket is not None and bucket.toggles["first"].yes == 1
     assert only(ProxyRuntime(make_setup(same), new)).counters.drain() is None
@@ -75,14 +76,6 @@ def test_nothing_is_inherited_from_another_upstream(document: Path) -> None:
     only(old).counters.count("first", True)
     new = ProxyRuntime(make_setup(options()), old)
     assert not only(new).holder.is_ready and only(new).counters.drain() is None
-
-
-def test_a_new_runtime_is_as_fresh_as_the_former_one(document: Path) -> None:
-    """Another event loop in the same process continues with the state of the last one."""
-    former = warm(document)
-    old, new = only(former), only(ProxyRuntime(make_setup(options(flagsvc_url=document.as_uri())), former))
-    assert old.holder.checked_at is not None and new.holder.is_confirmed
-    assert (new.holder.checked_at, new.holder.last_fetch_ms) == (old.holder.checked_at, old.holder.last_fetch_ms)
 
 
 def test_every_loop_is_counted(document: Path) -> None:
@@ -189,43 +182,6 @@ def test_stopping_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert closed == [True]
     assert log.at("warn", "error") == ["stopping took too long and was cut short", "stopping failed"]
     assert "some-person" not in repr(log.lines)
-
-
-def test_other_keys() -> None:
-    """A world with another setup opens to new keys and tokens alone, and asks the upstream with its new token."""
-    before = make_setup(options(storage_provider=MemoryStore(), flagsvc_api_token="*:a.token"))
-    made = ProxyRuntime(before)
-    fresh = dataclasses.replace(before.options, client_keys="other-key", exp_server_side_sdk_config_tokens="sdk-token")
-    made.generations.use(next_setup(before, dataclasses.replace(fresh, flagsvc_api_token="*:a.other")))
-    [environment] = made.generations
-    keys = environment.service.keys
-    assert [ring.contains(b"other-key") for ring in (keys.client, keys.server)] == [True, False]
-    assert [ring.contains(b"sdk-token") for ring in (keys.client, keys.server)] == [False, True]
-    assert not keys.either.contains(b"key")
-    upstream = only(made).upstream
-    assert upstream is not None and not upstream.renew("*:a.other"), "it has that one"
-
-
-@pytest.mark.parametrize(("mode", "said"), [(0o700, False), (0o777, True), (0o755, True)])
-def test_a_storage_folder_that_is_open_to_all_is_named(tmp_path: Path, mode: int, said: bool) -> None:
-    """The warning names the problem and the remedy, once at the start."""
-    folder = tmp_path / "state"
-    folder.mkdir()
-    folder.chmod(mode)
-    log = RecordingLog()
-    made = ProxyRuntime(make_setup(options(storage=folder.as_uri(), logger=log)))
-
-    async def main() -> None:
-        made.generations.start()
-        await until(lambda: (check := only(made).folder_check) is None or check.done())
-        await made.generations.stop()
-
-    asyncio.run(main())
-    lines = [line for line in log.lines if "open to others" in line.event]
-    assert [line.fields for line in lines] == (
-        [{"folder": str(folder), "mode": f"{mode:04o}", "remedy": f"chmod 0700 {folder}"}] if said else []
-    )
-    assert [line.level for line in lines] == ["warn"] * said
 
 
 def test_a_disk_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,10 @@ def toggles(environment: UpstreamSync) -> list[str]:
 
 @asynchronous
 async def test_each_has_an_upstream_of_its_own(tmp_path: Path) -> None:
-    """Each serves its toggles. The notices name them. An environment without a configuration has no notice."""
+    """Each serves its toggles. The notices name them. An environment without a configuration has no notice.
+
+    All are polled at once when an operator says so.
+    """
     given = {"a": {}, "b": {}, "none": {"flagsvc_url": (tmp_path / "missing.json").as_uri()}}
     made = runtime(options(tmp_path, given))
     made.generations.start()
@@ -77,27 +80,10 @@ async def test_each_has_an_upstream_of_its_own(tmp_path: Path) -> None:
         f"flagsvc ready: {name}: 1 toggle from {(tmp_path / name).as_uri()}.json" for name in "ab"
     ]
     assert made.generations.readiness.find_objection() == ""
+    write(tmp_path, "b", "newer")
+    made.generations.poll_now()
+    await until(lambda: [toggles(each) for each in feeds(made).values()] == [["toggle-a"], ["newer"], []])
     await made.generations.stop()
-
-
-def test_loops_of_the_process_and_of_environments(tmp_path: Path) -> None:
-    """Each environment has its own loops, and the process has all other loops."""
-    given = {"a": {}, "b": {"flagsvc_url": "http://127.0.0.1:1/api", "flagsvc_api_token": "t"}}
-    setup = make_setup(options(tmp_path, given))
-    setup.loops["reload"] = Beside()
-    made = ProxyRuntime(setup)
-    assert made.generations.sources.environments is not None
-    assert {name: part.loops() for name, part in made.generations.sources.environments().items()} == {
-        "a": {"polling": 0},
-        "b": {"polling": 0, "usage": 0},
-    }
-    assert made.generations.sources.loops() == {"reload": 3}
-
-
-class Beside:
-    """A loop of the process that was restarted."""
-
-    restarts = 3
 
 
 def test_what_is_stored_is_stored_apart(tmp_path: Path) -> None:
@@ -131,63 +117,42 @@ async def test_a_new_loop_inherits_by_name(tmp_path: Path) -> None:
     assert made.generations.current.environments["b"].service.readiness.age_s is not None
 
 
+@pytest.mark.parametrize(("mode", "said"), [(0o700, False), (0o777, True), (0o755, True)])
 @asynchronous
-async def test_changes_of_a_running_proxy(tmp_path: Path) -> None:
-    """Keys, additions and removals hold at once, a replacement when it has read its file. Nothing restarts that has not changed."""
-    made = runtime(options(tmp_path, {"a": {}, "b": {}, "c": {}}))
-    made.generations.start()
-    await made.generations.wait_ready()
-    first, second, _ = feeds(made).values()
-    renew(made, options(tmp_path, {"a": {"client_keys": "new"}, "b": {"name_prefix": "none"}, "d": {}}))
-    assert list(feeds(made)) == ["a", "b", "d"] and list(made.generations.current.waiting) == ["b"]
-    assert feeds(made)["a"] is first and accepts(made, "a", "new")
-    assert feeds(made)["b"] is second and toggles(second) == ["toggle-b"]
-    await until(lambda: not made.generations.current.waiting)
-    assert feeds(made)["b"] is not second and toggles(feeds(made)["b"]) == []
-    await until(lambda: toggles(feeds(made)["d"]) == ["toggle-d"])
-    made.generations.poll_now()
-    await made.generations.stop()
-
-
-@asynchronous
-async def test_a_storage_folder_that_is_open_to_all(tmp_path: Path) -> None:
-    """All environments share the folder, so one line names it."""
+async def test_a_storage_folder_that_is_open_to_all(tmp_path: Path, mode: int, said: bool) -> None:
+    """The warning names the problem and the remedy, once at the start: all environments share the folder."""
     folder = tmp_path / "state"
     folder.mkdir()
-    folder.chmod(0o755)
+    folder.chmod(mode)
     log = RecordingLog()
     given = {name: {"flagsvc_url": "http://127.0.0.1:1/api", "flagsvc_api_token": "t"} for name in "abc"}
     made = runtime(options(tmp_path, given, storage=folder.as_uri(), logger=log, log_level="warn"))
     made.generations.start()
-    checks = [each.folder_check for each in feeds(made).values() if each.folder_check is not None]
-    await asyncio.gather(*checks)
+    await asyncio.gather(*(each.folder_check for each in feeds(made).values() if each.folder_check is not None))
     await made.generations.stop()
-    assert log.at("warn").count("the storage folder is open to others") == 1
+    lines = [line for line in log.lines if "open to others" in line.event]
+    told = {"environment": "a", "folder": str(folder), "mode": f"{mode:04o}", "remedy": f"chmod 0700 {folder}"}
+    assert [(line.level, line.fields) for line in lines] == [("warn", told)] * said
 
 
 @asynchronous
-async def test_wrong_custom_code_changes_nothing(tmp_path: Path) -> None:
-    """An application refuses it, and goes on with what it has."""
-    app = create_app(options(tmp_path, {"a": {}}))
-    async with app:
-        await app.ready(20)
-        with pytest.raises(ExtensionError, match="does not exist"):
-            app.renew(options(tmp_path, {"a": {"client_keys": "new"}, "b": {"custom_strategies": "none.py"}}))
-        assert list(feeds(app)) == ["a"] and accepts(app._runtime, "a", "key-a")
-        assert [each.name for each in app.options.environments] == ["a"]
-        app.renew(options(tmp_path, {"a": {}, "b": {}}))
-        assert list(feeds(app)) == ["a", "b"]
+async def test_options_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An application refuses wrong custom code and an environment that cannot be made, and goes on with its keys and options.
 
+    The next change starts from these.
+    """
 
-@asynchronous
-async def test_an_environment_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An application refuses it, and goes on with its keys and its options. The next change is one from these."""
+    def refuse(given: ProxyOptions) -> NoReturn:
+        raise ConfigurationError(["no storage"])
+
     app = create_app(options(tmp_path, {"a": {}}))
     async with app:
         await app.ready(20)
         before = app.options
+        given: dict[str, dict[str, object]] = {"a": {"client_keys": "new"}, "b": {}}
+        with pytest.raises(ExtensionError, match="does not exist"):
+            app.renew(options(tmp_path, given | {"b": {"custom_strategies": "none.py"}}))
         monkeypatch.setattr("flagsvc.proxy.generations.feeds.make_storage", refuse)
-        given = {"a": {"client_keys": "new"}, "b": {}}
         with pytest.raises(ConfigurationError, match="no storage"):
             app.renew(options(tmp_path, given))
         assert list(feeds(app)) == ["a"] and app.options is before is app._runtime.generations.setup.options
@@ -195,33 +160,6 @@ async def test_an_environment_that_cannot_be_made(tmp_path: Path, monkeypatch: p
         monkeypatch.undo()
         app.renew(options(tmp_path, given))
         assert list(feeds(app)) == ["a", "b"] and accepts(app._runtime, "a", "new")
-
-
-def refuse(given: ProxyOptions) -> NoReturn:
-    """Have no storage."""
-    raise ConfigurationError(["no storage"])
-
-
-@asynchronous
-async def test_a_stop_that_fails_in_one_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others stop, and the log names the failure with its environment's part alone."""
-    log = RecordingLog()
-    made = runtime(options(tmp_path, {"a": {}, "b": {}}, logger=log))
-    first, second = feeds(made).values()
-    stopped: list[str] = []
-
-    async def fail() -> None:
-        raise RuntimeError("some-person")
-
-    async def stop() -> None:
-        stopped.append("b")
-
-    monkeypatch.setattr(first.poller, "stop", fail)
-    monkeypatch.setattr(second.poller, "stop", stop)
-    await asyncio.wait_for(made.generations.stop(), 20)
-    [line] = [line for line in log.lines if line.level == "error"]
-    assert (line.event, line.fields["environment"], stopped) == ("stopping failed", "a", ["b"])
-    assert "some-person" not in repr(log.lines)
 
 
 TOKEN = "shop:development.caller"
@@ -261,21 +199,19 @@ async def ask(runtime: ProxyRuntime) -> tuple[int, str]:
 @asynchronous
 async def test_a_narrower_environment_is_added() -> None:
     """It takes no token away from the working environment until it has a configuration. Then it takes over."""
-    runtime = ProxyRuntime(make_setup(unreachable(wide={})))
-    runtime.generations.start()
-    wide = feeds(runtime)["wide"]
+    made = runtime(unreachable(wide={}))
+    made.generations.start()
+    wide = feeds(made)["wide"]
     fill(wide, "of-wide")
     assert wide.tokens is not None
     wide.tokens.book.add(TOKEN, TokenGrant(False, TokenScope("development", frozenset({"shop"}))), 1e12)
-    status, body = await ask(runtime)
+    status, body = await ask(made)
     assert status == 200 and "of-wide" in body
-    runtime.generations.use(
-        next_setup(runtime.generations.setup, unreachable(wide={}, narrow={"project_name": "shop"}))
-    )
+    renew(made, unreachable(wide={}, narrow={"project_name": "shop"}))
     for _ in range(2):
-        assert await ask(runtime) == (status, body)
-    fill(feeds(runtime)["narrow"], "of-narrow")
+        assert await ask(made) == (status, body)
+    fill(feeds(made)["narrow"], "of-narrow")
     await turns()
-    status, body = await ask(runtime)
+    status, body = await ask(made)
     assert status == 200 and "of-narrow" in body
-    await runtime.generations.stop()
+    await made.generations.stop()

@@ -73,13 +73,6 @@ async def ask(service: Service) -> bytes:
     return answer.body if isinstance(answer, Response) else (await answer).body
 
 
-def test_one_service_for_the_same_projects(scene: Scene) -> None:
-    """Each environment has its own."""
-    assert scene.find("a") is scene.find("a") is not scene.find("b")
-    assert scene.find("a", scene.other) is not scene.find("a")
-    assert len(list(scene.scoped)) == MOST and not scene.ended
-
-
 @asynchronous
 async def test_at_most_so_many(scene: Scene) -> None:
     """For one more service, the oldest service without a recent request ends. It is made again when it is needed."""

@@ -5,9 +5,6 @@ Tokens while an environment is replaced: one that only the coming environment ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import permutations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,61 +24,11 @@ GRANTS = {
     EVERY: grant("production"),
     SEVERAL: grant("production", "a", "b", server=True),
 }
-CALLERS = (ONE, OTHER, BOTH, EVERY)
-
-
-async def opened(places: Sequence[Place]) -> dict[str, tuple[str | None, frozenset[str] | None] | None]:
-    """Return what the tokens of callers open: the name of the environment, and the projects there unless it has no others."""
-    scene = DirectoryScene(*places)
-    found = {token: await scene.look_up(token) for token in CALLERS}
-    return {token: each and (name_of(each), each.projects) for token, each in found.items()}
 
 
 def place(name: str, token: str = UP, project: str | None = None) -> Place:
     """Return an environment of an upstream that knows `GRANTS`."""
     return Place(name, token, lookup=FakeLookup(GRANTS), project=project)
-
-
-A, B, AB = frozenset("a"), frozenset("b"), frozenset("ab")
-
-
-@pytest.mark.parametrize(
-    ("places", "expected"),
-    [
-        (
-            [("x", UP, "a"), ("y", UP, "b")],
-            {ONE: ("x", None), OTHER: ("y", None), BOTH: None, EVERY: None},
-        ),
-        (
-            [("x", UP, "a"), ("y", UP, None)],
-            {ONE: ("x", None), OTHER: ("y", B), BOTH: ("y", AB), EVERY: ("y", None)},
-        ),
-        (
-            [("x", SEVERAL, None), ("y", "b:production.up", None)],
-            {ONE: ("x", A), OTHER: ("y", None), BOTH: ("x", None), EVERY: None},
-        ),
-        (
-            [("w", SEVERAL, "a"), ("x", SEVERAL, None), ("y", UP, None)],
-            {ONE: ("w", None), OTHER: ("x", B), BOTH: ("x", None), EVERY: ("y", None)},
-        ),
-        (
-            [("x", "a:production.up", "b"), ("y", "*:development.up", None)],
-            {ONE: None, OTHER: None, BOTH: None, EVERY: None},
-        ),
-        (
-            [("x", UP, None), ("y", "*:production.other", None)],
-            {ONE: ("x", A), OTHER: ("x", B), BOTH: ("x", AB), EVERY: ("x", None)},
-        ),
-    ],
-    ids=["a project each", "a project and all", "several and one", "narrowest", "nothing in common", "the same twice"],
-)
-@asynchronous
-async def test_which_environment_opens(
-    places: list[tuple[str, str, str | None]], expected: dict[str, tuple[str, frozenset[str] | None] | None]
-) -> None:
-    """The narrowest one that has all projects of the token, in any order; none if no one has all."""
-    for order in permutations(places):
-        assert await opened([place(*each) for each in order]) == expected, [name for name, _, _ in order]
 
 
 @asynchronous

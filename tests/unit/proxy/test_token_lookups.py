@@ -34,42 +34,34 @@ def find_each(setup: ProxySetup) -> list[TokenLookup | None]:
     return [made.find(each) for each in setup.environments]
 
 
-@asynchronous
-async def test_environments_of_one_upstream() -> None:
-    """They share a look-up, whichever token each has: a question carries none of them."""
-    one, other = find_each(process(a={}, b={}))
-    assert one is not None and one is other
-
-
 @pytest.mark.parametrize(
     "table",
     [
+        {},
         {"flagsvc_url": "http://other.example/api"},
         {"upstream_headers": {"x-tenant": "b"}},
         {"flagsvc_app_name": "another"},
     ],
-    ids=lambda table: next(iter(table)),
+    ids=lambda table: next(iter(table), "the same"),
 )
 @asynchronous
 async def test_another_way_to_ask(table: dict[str, Any]) -> None:
-    """An upstream that is asked in another way may answer something else, so its answers are its own."""
+    """Environments of one upstream share a look-up, whichever token each has: a question carries none of them.
+
+    An upstream that is asked in another way may answer something else, so its answers are its own.
+    """
     one, other = find_each(process(a={}, b=table))
-    assert one is not None and other is not None and one is not other
+    assert one is not None and other is not None and (one is other) is (not table)
     assert one._budget is other._budget and one._places is other._places, "those are of the process"
 
 
 @asynchronous
-async def test_an_environment_with_listed_keys() -> None:
-    """It has no look-up."""
-    one, other = find_each(process(a={"token_validation": "static"}, b={}))
-    assert one is None and other is not None
-
-
-@asynchronous
-async def test_a_file_as_the_upstream() -> None:
-    """A file knows no tokens."""
-    [found] = find_each(process(a={"flagsvc_url": "file:///flags.json"}))
-    assert found is None
+async def test_environments_that_look_up_nothing() -> None:
+    """An environment with listed keys has no look-up, and a file as the upstream knows no tokens."""
+    one, file, other = find_each(
+        process(a={"token_validation": "static"}, b={"flagsvc_url": "file:///flags.json"}, c={})
+    )
+    assert one is file is None and other is not None
 
 
 @asynchronous

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.configuration.stores import FileStore, NoStore
+from flagsvc.proxy.configuration.stores import FileStore
 from flagsvc.proxy.generations import lookups as module
 from flagsvc.proxy.generations.lookups import ProviderTokenStore
 from flagsvc.testing import MemoryStore, RecordingLog
@@ -35,14 +35,6 @@ async def test_what_is_saved_is_loaded(provider: MemoryStore | PlainStore) -> No
     assert await store.save(b"one")
     assert await store.save(b"two")
     assert await store.load() == b"two" and provider.data == {"key": b"two"} and not log.lines
-
-
-@asynchronous
-async def test_without_storage() -> None:
-    """Nothing is kept, and nothing fails."""
-    store = ProviderTokenStore(NoStore(), "key", RecordingLog())
-    await store.save(b"one")
-    assert await store.load() is None
 
 
 @asynchronous

@@ -46,26 +46,25 @@ def test_a_post_on_its_way_is_no_sign_of_death(tmp_path: Path, interval: int, ti
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("scope", "other", "same"),
     [
-        {"flagsvc_url": "http://127.0.0.1:2/api"},
-        {"flagsvc_app_name": "other"},
-        {"flagsvc_api_token": "*:production.secret"},
-        {"flagsvc_api_token": "shop:development.secret"},
-        {"flagsvc_api_token": "*:development"},
+        ("*:development", {"flagsvc_url": "http://127.0.0.1:2/api"}, False),
+        ("*:development", {"flagsvc_app_name": "other"}, False),
+        ("*:development", {"flagsvc_api_token": "*:production.old"}, False),
+        ("*:development", {"flagsvc_api_token": "shop:development.old"}, False),
+        ("*:development", {"flagsvc_api_token": "*:development"}, False),
+        ("*:development", {"flagsvc_api_token": "*:development.new.secret", "port": 1, "name_prefix": "a"}, True),
+        ("[]:development", {"flagsvc_api_token": "[]:development.new.secret"}, True),
+        ("my.shop:development", {"flagsvc_api_token": "my.shop:development.new.secret"}, True),
     ],
 )
-def test_counts_are_never_booked_elsewhere(other: dict[str, Any]) -> None:
-    """Another server, environment, project or application has another shelf."""
-    mine = {"flagsvc_api_token": "*:development.secret"}
-    assert make_usage_key(options(**mine)) != make_usage_key(options(**mine | other))
+def test_counts_are_never_booked_elsewhere(scope: str, other: dict[str, Any], same: bool) -> None:
+    """Another server, environment, project or application has another shelf.
 
-
-@pytest.mark.parametrize("scope", ["*:development", "[]:development", "my.shop:development"])
-def test_counts_wait_for_the_next_token(scope: str) -> None:
-    """A new token of the same scope keeps the key; filters and ports do not matter."""
-    first = make_usage_key(options(flagsvc_api_token=f"{scope}.old"))
-    assert make_usage_key(options(flagsvc_api_token=f"{scope}.new.secret", port=1, name_prefix="a")) == first
+    A new token of the same scope keeps the key; filters and ports do not matter.
+    """
+    mine = {"flagsvc_api_token": f"{scope}.old"}
+    assert (make_usage_key(options(**mine)) == make_usage_key(options(**mine | other))) is same
 
 
 def test_a_token_without_a_scope_is_taken_whole() -> None:

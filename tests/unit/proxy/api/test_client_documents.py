@@ -15,17 +15,7 @@ from flagsvc.proxy.api.client_documents import MAX_KEPT, ClientDocuments, Docume
 from flagsvc.proxy.configuration.holder import ConfigurationDocument
 
 EU = {"contextName": "region", "operator": "IN", "values": ["eu"]}
-FEATURES: list[dict[str, Any]] = [
-    {"name": "a.one", "project": "web", "strategies": [{"name": "default", "segments": [1]}]},
-    {"name": "a.two", "project": "app", "strategies": [{"name": "default"}]},
-    {"name": "b", "strategies": [{"name": "default", "segments": [9], "constraints": None}]},
-]
-DOCUMENT = {
-    "version": 2,
-    "features": FEATURES,
-    "segments": [{"id": 1, "constraints": [EU]}],
-    "query": {"environment": "e"},
-}
+DOCUMENT = {"features": [{"name": "a", "project": "web"}, {"name": "b", "strategies": [{"name": "default"}]}]}
 
 
 def served(document: object = DOCUMENT, tag: str = '"t"') -> ConfigurationDocument:

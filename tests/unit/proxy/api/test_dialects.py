@@ -39,8 +39,8 @@ class ShapedSnapshot(FakeSnapshot):
 class ShoutedFormat(WireFormat):
     """Users are in capitals, and so are errors."""
 
-    def __init__(self) -> None:
-        super().__init__(b"no-cache", b"no-store", (), ShoutedShape(b"shouted"))
+    def __init__(self, shape: AnswerShape) -> None:
+        super().__init__(b"no-cache", b"no-store", (), shape)
         self.reads_bearer = True
 
     def read_query(self, query: bytes, limits: ContextLimits) -> Context:
@@ -54,18 +54,10 @@ class ShoutedFormat(WireFormat):
         return json.dumps({"MESSAGE": refused.message.upper()}).encode()
 
 
-class PlainShoutedFormat(ShoutedFormat):
-    """The same with answers in the shape of `/proxy`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.shape = PLAIN
-
-
 SHOUTED = Dialect(
     name="shouted",
     prefixes=("/shouted",),
-    wire_format=ShoutedFormat(),
+    wire_format=ShoutedFormat(ShoutedShape(b"shouted")),
     routes=(
         ProxyRoute(path="/shouted", handler="list", summary="List", auth=Auth.CLIENT, tag="evaluation"),
         ProxyRoute(
@@ -164,7 +156,7 @@ def test_answers_of_another_shape_are_kept_apart(condition: bytes | None) -> Non
 
 def test_dialects_of_one_shape_share_the_cache() -> None:
     """An answer that one dialect kept is found by another, because the canonical bytes are equal."""
-    plain = replace(SHOUTED, wire_format=PlainShoutedFormat())
+    plain = replace(SHOUTED, wire_format=ShoutedFormat(PLAIN))
     serving = Serving(dialects=(*DIALECTS, plain), key=b"")
     for _ in range(2):
         serving.ask(b"GET", b"/proxy", b"userId=ANNA", [(b"authorization", b"k")])

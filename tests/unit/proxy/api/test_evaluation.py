@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from flagsvc.engine.run import STRATEGY, TOGGLE, Fault
 from flagsvc.http.call import Call
 from flagsvc.http.etag import etag
 from flagsvc.http.messages import Response
+from support.aio import asynchronous
 from support.serving import EMPTY, FakeSnapshot, Serving, counts_of, request
 
 
@@ -22,36 +23,28 @@ def tag_of(response: Response) -> bytes:
     return dict(response.own)[b"etag"]
 
 
-def test_no_session_where_none_counts() -> None:
-    """Nothing is drawn for a configuration that does not look at it."""
-    serving = Serving()
-    serving.ask(b"GET", b"/proxy")
-    assert serving.snapshot.contexts[0].session_id is None
-
-
 @pytest.mark.parametrize(
-    ("noted", "timed", "random"),
+    ("noted", "strategies", "timed", "random"),
     [
-        ({}, False, False),
-        ({"moments": {1.0}}, True, False),
-        ({"random": True}, False, True),
-        ({"custom": True}, True, False),
+        ({}, (), False, False),
+        ({"moments": {1.0}}, (), True, False),
+        ({"random": True}, (), False, True),
+        ({"custom": True}, (), True, False),
+        ({}, ("mine",), True, False),
     ],
 )
-def test_time_and_entropy_only_where_they_are_used(noted: dict[str, Any], timed: bool, random: bool) -> None:
-    """A configuration that reads neither costs no look at the clock and no draw; custom strategies may look at the time."""
-    serving = Serving(FakeSnapshot(**noted))
+def test_time_and_entropy_only_where_they_are_used(
+    noted: dict[str, Any], strategies: tuple[str, ...], timed: bool, random: bool
+) -> None:
+    """A configuration that reads neither costs no look at the clock and no draw; custom strategies may look at the time.
+
+    A session is drawn where a draw counts.
+    """
+    serving = Serving(FakeSnapshot(**noted), custom_strategies=strategies)
     serving.ask(b"GET", b"/proxy")
     (context,) = serving.snapshot.contexts
     assert (context.now == serving.clock.now() * 1000) is timed
-    assert (context.entropy > 0) is random
-
-
-def test_the_time_is_there_for_custom_strategies() -> None:
-    """Wherever some are configured."""
-    serving = Serving(custom_strategies=("mine",))
-    serving.ask(b"GET", b"/proxy")
-    assert serving.snapshot.contexts[0].now == serving.clock.now() * 1000
+    assert (context.entropy > 0) is random is (context.session_id is not None)
 
 
 @pytest.mark.parametrize("method", [b"GET", b"HEAD"])
@@ -91,28 +84,24 @@ def test_a_kept_lookup_is_counted_each_time() -> None:
     assert counts_of(serving.usage.peek()) == {"a": (4, 0, {}), "b": (0, 4, {})}
 
 
-def test_an_answer_with_a_fault_is_not_kept() -> None:
-    """The error may not occur again, so the cache does not keep the answer. A digest of the body is the tag."""
+@pytest.mark.parametrize("kind", [STRATEGY, TOGGLE])
+def test_an_answer_with_a_fault_is_not_kept(kind: str) -> None:
+    """The error may not occur again, so the cache does not keep the answer. A digest of the body is the tag.
+
+    A fault inside the engine is never silent.
+    """
     serving = Serving()
     for _ in range(3):
-        serving.snapshot.memory.faults = [Fault(STRATEGY, "a", ValueError("x"))]
+        serving.snapshot.memory.faults = [Fault(kind, "a", ValueError("x"))]
         assert tag_of(serving.ask(b"GET", b"/proxy")) == etag(EMPTY)
     assert len(serving.snapshot.contexts) == 3
     assert tag_of(serving.ask(b"GET", b"/proxy")) != etag(EMPTY)
-
-
-def test_faults_are_told_without_custom_strategies() -> None:
-    """A fault inside the engine is never silent, and is not kept."""
-    serving = Serving()
-    serving.snapshot.memory.faults = [Fault(TOGGLE, "a", ValueError("x"))]
-    serving.ask(b"GET", b"/proxy/all")
-    serving.ask(b"GET", b"/proxy")
-    assert [line.fields["toggle"] for line in serving.log.lines] == ["a"]
-    assert serving.snapshot.memory.faults == []
+    assert [line.fields[kind] for line in serving.log.lines] == ["a"] and serving.snapshot.memory.faults == []
 
 
 @pytest.mark.parametrize("given", [5, "5"])
-def test_an_enricher_that_gives_no_text(given: object) -> None:
+@asynchronous
+async def test_an_enricher_that_gives_no_text(given: object) -> None:
     """A property that is a number becomes its text: the flags that read it see it, and the answer has the text's tag."""
 
     def enrich(context: Context) -> Context:
@@ -121,13 +110,9 @@ def test_an_enricher_that_gives_no_text(given: object) -> None:
     serving = Serving(FakeSnapshot(fields={"region"}), [enrich])
     call = serving.service.admit(request(b"GET", b"/proxy"))
     assert isinstance(call, Call)
-
-    async def answered() -> Response:
-        answer = serving.service.answer(call, b"")
-        assert not isinstance(answer, Response)
-        return await answer
-
-    response = asyncio.run(answered())
+    answer = serving.service.answer(call, b"")
+    assert isinstance(answer, Awaitable)
+    response = await answer
     assert response.status == 200
     assert [context.properties for context in serving.snapshot.contexts] == [{"region": "5"}]
     assert tag_of(response) == tag_of(Serving(FakeSnapshot(fields={"region"})).ask(b"GET", b"/proxy", b"region=5"))

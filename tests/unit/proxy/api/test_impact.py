@@ -13,17 +13,20 @@ from hypothesis import strategies as st
 from flagsvc.http.reports import IMPACT_METRIC
 from flagsvc.http.shapes.checking import check
 from flagsvc.http.shapes.violation import ShapeError
-from flagsvc.proxy.api.impact import MAX_HELP, add_reported, make_browser_impact, read_samples
-from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.impact import MAX_HELP, add_reported, read_samples
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageCounters, UsageSource
-from flagsvc.proxy.usage.impact import Labels
 from flagsvc.testing import FakeClock
-from support.serving import Serving, holder_of
+from support.serving import Serving
 
 SHOP = UsageSource("shop", "one")
-COUNTER = {"name": "sales", "help": "Sales.", "type": "counter", "samples": [{"labels": {"a": "b"}, "value": 2}]}
+COUNTER: dict[str, Any] = {
+    "name": "sales",
+    "help": "Sales.",
+    "type": "counter",
+    "samples": [{"labels": {"a": "b"}, "value": 2}],
+}
 BUCKETS = [{"le": 0.5, "count": 1}, {"le": 5, "count": 2}, {"le": "+Inf", "count": 3}]
-HISTOGRAM = {
+HISTOGRAM: dict[str, Any] = {
     "name": "time",
     "help": "Time.",
     "type": "histogram",
@@ -31,16 +34,10 @@ HISTOGRAM = {
 }
 
 
-def counter(**changes: Any) -> dict[str, Any]:
-    """Return a counter whose sample has these members; None removes one."""
-    merged = {**COUNTER["samples"][0], **changes}  # type: ignore[dict-item]
-    return COUNTER | {"samples": [{name: value for name, value in merged.items() if value is not None}]}
-
-
-def histogram(**changes: Any) -> dict[str, Any]:
-    """Return a histogram whose sample has these members; None removes one."""
-    merged = {**HISTOGRAM["samples"][0], **changes}  # type: ignore[dict-item]
-    return HISTOGRAM | {"samples": [{name: value for name, value in merged.items() if value is not None}]}
+def changed(metric: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Return a metric whose sample has these members; None removes one."""
+    merged = {**metric["samples"][0], **changes}
+    return metric | {"samples": [{name: value for name, value in merged.items() if value is not None}]}
 
 
 def read(metric: object) -> list[ImpactSample]:
@@ -54,21 +51,16 @@ def counters() -> UsageCounters:
     return UsageCounters(dict, FakeClock().now)
 
 
-def labels_of(usage: UsageCounters) -> list[Labels]:
-    """Return the labels of the proxy's own samples."""
-    return [labels for series in usage.peek().impact.values() for labels in series.samples]
-
-
 @pytest.mark.parametrize(
     ("metric", "labels", "values"),
     [
         (COUNTER, (("a", "b"),), [2.0]),
         (COUNTER | {"type": "gauge"}, (("a", "b"),), [2.0]),
-        (counter(value="2.5"), (("a", "b"),), [2.5]),
-        (counter(labels=None), (), [2.0]),
-        (counter(labels={"b": 5, "a": 1.5, "c": True}), (("a", "1.5"), ("b", "5"), ("c", "true")), [2.0]),
-        (counter(labels={"a": "", "": "x", "b": "y"}), (("b", "y"),), [2.0]),
-        (counter(more=7), (("a", "b"),), [2.0]),
+        (changed(COUNTER, value="2.5"), (("a", "b"),), [2.5]),
+        (changed(COUNTER, labels=None), (), [2.0]),
+        (changed(COUNTER, labels={"b": 5, "a": 1.5, "c": True}), (("a", "1.5"), ("b", "5"), ("c", "true")), [2.0]),
+        (changed(COUNTER, labels={"a": "", "": "x", "b": "y"}), (("b", "y"),), [2.0]),
+        (changed(COUNTER, more=7), (("a", "b"),), [2.0]),
     ],
 )
 def test_counters_and_gauges(metric: dict[str, Any], labels: Any, values: list[float]) -> None:
@@ -80,11 +72,11 @@ def test_counters_and_gauges(metric: dict[str, Any], labels: Any, values: list[f
     ("metric", "bounds", "values"),
     [
         (HISTOGRAM, (0.5, 5.0), [7.5, 3, 1, 2]),
-        (histogram(buckets=BUCKETS[::-1]), (0.5, 5.0), [7.5, 3, 1, 2]),
-        (histogram(buckets=BUCKETS[:2]), (0.5, 5.0), [7.5, 3, 1, 2]),
-        (histogram(buckets=[*BUCKETS, BUCKETS[0]]), (0.5, 5.0), [7.5, 3, 2, 2]),
-        (histogram(buckets=[{"le": "0.5", "count": "1"}]), (0.5,), [7.5, 3, 1]),
-        (histogram(buckets=[]), (), [7.5, 3]),
+        (changed(HISTOGRAM, buckets=BUCKETS[::-1]), (0.5, 5.0), [7.5, 3, 1, 2]),
+        (changed(HISTOGRAM, buckets=BUCKETS[:2]), (0.5, 5.0), [7.5, 3, 1, 2]),
+        (changed(HISTOGRAM, buckets=[*BUCKETS, BUCKETS[0]]), (0.5, 5.0), [7.5, 3, 2, 2]),
+        (changed(HISTOGRAM, buckets=[{"le": "0.5", "count": "1"}]), (0.5,), [7.5, 3, 1]),
+        (changed(HISTOGRAM, buckets=[]), (), [7.5, 3]),
     ],
 )
 def test_histograms(metric: dict[str, Any], bounds: tuple[float, ...], values: list[float]) -> None:
@@ -98,28 +90,28 @@ def test_a_long_help_is_cut() -> None:
     assert sample.help == "x" * MAX_HELP
 
 
-MALFORMED: list[tuple[Any, str]] = [
-    ("x", "/body"),
-    (None, "/body"),
-    ({}, "/body"),
-    (COUNTER | {"name": []}, "/body/name"),
-    (COUNTER | {"type": "summary"}, "/body/type"),
-    (COUNTER | {"samples": {}}, "/body/samples"),
-    (COUNTER | {"samples": [7]}, "/body/samples/0"),
-    (counter(value="x"), "/body/samples/0/value"),
-    (counter(value=None), "/body/samples/0"),
-    (counter(labels=[]), "/body/samples/0/labels"),
-    (counter(labels={"a": {}}), "/body/samples/0/labels/a"),
-    (COUNTER | {"type": "histogram"}, "/body/samples/0"),
-    (HISTOGRAM | {"type": "counter"}, "/body/samples/0"),
-    (histogram(buckets={}), "/body/samples/0/buckets"),
-    (histogram(sum=None), "/body/samples/0"),
-    (histogram(buckets=[{"le": "Inf", "count": 1}]), "/body/samples/0/buckets/0/le"),
-    (histogram(buckets=[{"le": 1}]), "/body/samples/0/buckets/0"),
-]
-
-
-@pytest.mark.parametrize(("metric", "place"), MALFORMED, ids=[str(number) for number in range(len(MALFORMED))])
+@pytest.mark.parametrize(
+    ("metric", "place"),
+    [
+        ("x", "/body"),
+        (None, "/body"),
+        ({}, "/body"),
+        (COUNTER | {"name": []}, "/body/name"),
+        (COUNTER | {"type": "summary"}, "/body/type"),
+        (COUNTER | {"samples": {}}, "/body/samples"),
+        (COUNTER | {"samples": [7]}, "/body/samples/0"),
+        (changed(COUNTER, value="x"), "/body/samples/0/value"),
+        (changed(COUNTER, value=None), "/body/samples/0"),
+        (changed(COUNTER, labels=[]), "/body/samples/0/labels"),
+        (changed(COUNTER, labels={"a": {}}), "/body/samples/0/labels/a"),
+        (COUNTER | {"type": "histogram"}, "/body/samples/0"),
+        (HISTOGRAM | {"type": "counter"}, "/body/samples/0"),
+        (changed(HISTOGRAM, buckets={}), "/body/samples/0/buckets"),
+        (changed(HISTOGRAM, sum=None), "/body/samples/0"),
+        (changed(HISTOGRAM, buckets=[{"le": "Inf", "count": 1}]), "/body/samples/0/buckets/0/le"),
+        (changed(HISTOGRAM, buckets=[{"le": 1}]), "/body/samples/0/buckets/0"),
+    ],
+)
 def test_malformed_ones(metric: object, place: str) -> None:
     """The error names the place."""
     with pytest.raises(ShapeError) as refused:
@@ -201,17 +193,8 @@ def test_labels_of_browsers(labels: dict[str, str], kept: dict[str, str]) -> Non
     """Only states of flags that the configuration knows are kept: no text of a page goes upstream."""
     serving = Serving(impact_metrics=("sales",), app_name="us", upstream_environment="production")
     serving.snapshot.names["varied"] = frozenset({"blue"})
-    report(serving, counter(labels=labels))
-    [found] = labels_of(serving.usage)
+    report(serving, changed(COUNTER, labels=labels))
+    [series] = serving.usage.peek().impact.values()
+    [found] = series.samples
     assert dict(found) == {**kept, "appName": "us", "environment": "production"}
     assert list(found) == sorted(found)
-
-
-def test_browsers_before_the_first_configuration() -> None:
-    """No flag is known, so no label is kept."""
-    browsers = make_browser_impact(ServiceSettings(client_keys=(), impact_metrics=("sales",)), holder_of(None))
-    assert browsers is not None
-    usage = counters()
-    browsers.add_reported(usage, {"impactMetrics": [counter(labels={"known": "enabled"})]})
-    [found] = labels_of(usage)
-    assert [label for label, _ in found] == ["appName", "environment"]

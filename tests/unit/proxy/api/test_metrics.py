@@ -9,9 +9,7 @@ import pytest
 
 from flagsvc.http.call import StatusCounts
 from flagsvc.proxy.api.metrics import (
-    BOTH,
     KEPT,
-    PROCESS,
     SERVED,
     SPECIFIED,
     Row,
@@ -28,14 +26,10 @@ from flagsvc.proxy.configuration import State
 from support.serving import Serving, holder_of
 
 
-def scrape() -> bytes:
-    """Return the metrics of a service that was asked for nothing else."""
-    return Serving().ask(b"GET", b"/proxy/internal-backstage/prometheus").body
-
-
 def test_the_age_before_the_first_check() -> None:
     """There is none: NaN, not the time since 1970."""
-    assert b"\nflagsvc_config_age_seconds NaN\n" in scrape()
+    page = Serving().ask(b"GET", b"/proxy/internal-backstage/prometheus").body
+    assert b"\nflagsvc_config_age_seconds NaN\n" in page
 
 
 def test_the_states_are_those_of_the_configuration() -> None:
@@ -96,7 +90,6 @@ OF_PROCESS = {
     "python_gc_objects_uncollectable",
     "python_gc_collections",
 }
-OF_BOTH = {"flagsvc_loop_restarts", "flagsvc_http_requests"}
 
 
 def one(requests: int = 0, problems: int = 0) -> Sources:
@@ -128,18 +121,6 @@ def samples(lines: list[str], *names: str) -> list[str]:
     return [line for line in lines if re.split("[{ ]", line)[0] in names]
 
 
-def test_environments_that_are_being_replaced() -> None:
-    """Each has a number."""
-    of = several({"a": one(), "b": one()._replace(is_pending=lambda: True)})
-    assert samples(page(of), PENDING) == [
-        'flagsvc_environment_pending{environment="a"} 0.0',
-        'flagsvc_environment_pending{environment="b"} 1.0',
-    ]
-    assert samples(page(several({"": one()._replace(is_pending=lambda: True)})), PENDING) == [
-        "flagsvc_environment_pending 1.0"
-    ]
-
-
 def test_counters_go_on_after_a_replacement() -> None:
     """The counters of all environments of a name are added. Present values are of the present one alone, and requests count on
     anyway."""
@@ -162,18 +143,14 @@ def test_counters_go_on_after_a_replacement() -> None:
 # ---- which rows
 
 
-def test_where_the_numbers_of_each_row_come_from() -> None:
-    """Few rows are of the process alone; a row of both places has numbers of the process, too."""
-    assert {row.name for row in ROWS if row.place == PROCESS} == OF_PROCESS
-    assert {row.name for row in ROWS if row.place == BOTH} == OF_BOTH
-    assert {row.place for row in ROWS} == {PROCESS, BOTH, ""}
-
-
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_the_label_of_a_row(row: Row) -> None:
-    """Every other row gets the name of the environment as its first label; a process with a single environment has none."""
+    """Few rows are of the process alone. Every other row gets the name of the environment as its first label.
+
+    A process with a single environment has none.
+    """
     [found] = divided([row], several({}))
-    assert found.labels == (row.labels if row.place == PROCESS else ("environment", *row.labels))
+    assert found.labels == (row.labels if row.name in OF_PROCESS else ("environment", *row.labels))
     assert found._replace(labels=row.labels, read=row.read) == row
     assert divided([row], one()) == [row]
 
@@ -183,7 +160,7 @@ def test_the_label_of_a_row(row: Row) -> None:
 
 def test_the_exact_text() -> None:
     """Each environment has its sample; the names of the specification keep their form, and get the label."""
-    lines = page(several({"a": one(3, 1), "prod-eu": one(0, 2)}))
+    lines = page(several({"a": one(3, 1), "prod-eu": one(0, 2)._replace(is_pending=lambda: True)}))
     assert lines[:14] == [
         "# HELP last_metrics_update_epoch_timestamp_ms Epoch milliseconds of the last feature update that was received.",
         "# TYPE last_metrics_update_epoch_timestamp_ms gauge",
@@ -201,9 +178,11 @@ def test_the_exact_text() -> None:
         "unleash_proxy_up 1",
     ]
     names = ("flagsvc_config_problems", "flagsvc_loop_restarts_total", "flagsvc_http_requests_total", "flagsvc_workers")
-    assert samples(lines, *names) == [
+    assert samples(lines, *names, PENDING) == [
         'flagsvc_config_problems{environment="a"} 1.0',
         'flagsvc_config_problems{environment="prod-eu"} 2.0',
+        'flagsvc_environment_pending{environment="a"} 0.0',
+        'flagsvc_environment_pending{environment="prod-eu"} 1.0',
         'flagsvc_loop_restarts_total{environment="a",loop="polling"} 1.0',
         'flagsvc_loop_restarts_total{environment="prod-eu",loop="polling"} 2.0',
         'flagsvc_loop_restarts_total{environment="",loop="reload"} 7.0',

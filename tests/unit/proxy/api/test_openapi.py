@@ -1,13 +1,17 @@
-"""The OpenAPI document of the proxy."""
+"""The OpenAPI document of the proxy, the interactive page and its files."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 from flagsvc.core.version import VERSION
 from flagsvc.proxy.api.openapi import document
 from flagsvc.proxy.api.settings import ServiceSettings
+from support import forms
 from support.serving import Serving
 
 SETTINGS = ServiceSettings(client_keys=("k",), enable_oas=True, enable_all_endpoint=True)
@@ -60,3 +64,21 @@ def test_the_document_is_made_once_for_a_mount() -> None:
     serving = Serving(enable_oas=True)
     first = serving.ask(b"GET", b"/docs/openapi.json").body
     assert serving.ask(b"GET", b"/docs/openapi.json").body is first
+
+
+def test_the_bundle_is_not_imported() -> None:
+    """Importing the package reads megabytes; only its files are read, and only with enableOAS."""
+    script = "import sys, flagsvc.proxy.api.service; sys.exit('offapi' in sys.modules)"
+    places = {**os.environ, "PYTHONPATH": str(forms.SOURCES)}
+    assert subprocess.run([sys.executable, "-c", script], check=False, timeout=60, env=places).returncode == 0
+
+
+def test_the_files_are_the_bundles() -> None:
+    """The names that the page uses are defined by the bundle."""
+    serving = Serving(enable_oas=True)
+    for name, text in (
+        ("swagger_bundle.js", b"SwaggerUIBundle"),
+        ("init.js", b"SwaggerUIBundle({"),
+        ("swagger_style.css", b".swagger-ui"),
+    ):
+        assert text in serving.ask(b"GET", f"/docs/openapi/{name}".encode()).body

@@ -39,14 +39,6 @@ def test_no_worker_answers(warm: bool) -> None:
     assert readiness.find_objection() == "draining"
 
 
-@pytest.mark.parametrize("warm", [True, False])
-def test_draining_comes_first(warm: bool) -> None:
-    """The shutdown comes before every other reason."""
-    readiness, _, _ = made(warm=warm)
-    readiness.is_draining = True
-    assert readiness.find_objection() == "draining"
-
-
 def test_a_check_of_another_machine_is_not_in_the_future() -> None:
     """An age is never negative."""
     readiness, holder, _ = made(10)
@@ -104,16 +96,6 @@ def test_all_environments_must_have_been_tried() -> None:
     assert around.readiness.find_objection() == ""
 
 
-def test_without_any_configuration_the_process_is_cold() -> None:
-    """Where all have failed, no caller gets an answer."""
-    around = Several()
-    around.add(failures=1)
-    around.add(failures=3)
-    assert around.readiness.find_objection() == "cold"
-    around.process.current = None
-    assert around.readiness.find_objection() == "cold"
-
-
 def test_an_environment_that_comes_later_changes_nothing() -> None:
     """A process that has been ready stays so while the upstream of a new environment is asked, and when it fails."""
     around = Several()
@@ -139,7 +121,7 @@ def test_the_start_does_not_depend_on_probes() -> None:
 
 @asynchronous
 async def test_one_stale_environment_is_not_the_process() -> None:
-    """The process is stale when no environment is ready any more; a cold one is told before a stale one."""
+    """The process is stale when no environment is ready any more; a cold one is told before a stale one. It has no age itself."""
     around = Several()
     first, second = around.add(warm=True, max_staleness_s=10), around.add(warm=True, max_staleness_s=10)
     first.checked_at, second.checked_at = 0.0, 5.0
@@ -151,7 +133,7 @@ async def test_one_stale_environment_is_not_the_process() -> None:
     around.add(failures=1)
     assert around.readiness.find_objection() == "cold"
     first.checked_at = around.clock.monotonic()
-    assert around.readiness.find_objection() == ""
+    assert around.readiness.find_objection() == "" and around.readiness.age_s is None
 
 
 def test_what_is_of_the_process_comes_first() -> None:
@@ -162,13 +144,3 @@ def test_what_is_of_the_process_comes_first() -> None:
     assert around.readiness.find_objection() == "no-worker"
     around.readiness.is_draining = True
     assert around.readiness.find_objection() == "draining"
-
-
-def test_what_is_starting() -> None:
-    """An environment is, as long as it has no configuration and nothing has failed."""
-    around = Several()
-    around.add()
-    around.add(failures=1)
-    around.add(warm=True)
-    assert [each.is_starting for each in around.every] == [True, False, False]
-    assert around.readiness.age_s is None, "the process has no age: each environment has its own"

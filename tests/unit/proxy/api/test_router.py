@@ -12,7 +12,7 @@ import pytest
 
 from flagsvc.http.call import Call
 from flagsvc.http.keys import salted
-from flagsvc.http.messages import Headers, Request, Response
+from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.api.router import Entrance, KeyTable, Router
 from flagsvc.proxy.api.service import Service
 from support.serving import FakeSnapshot, Serving
@@ -63,41 +63,25 @@ def total(service: Service) -> int:
 # ---- the table
 
 
-def test_keys_and_their_services() -> None:
-    """A key opens the service that it was put in with, the last one if there are several."""
-    one, other = Serving().service, Serving().service
-    table = KeyTable([("k1", one), ("k2", one), ("k3", other), ("k1", other)])
-    assert [table.find(key) for key in (b"k1", b"k2", b"k3", b"k4", b"")] == [other, one, other, None, None]
-
-
-@pytest.mark.parametrize("sent", [b"key", b" key\t", b"Bearer key", b"bearer   key ", b"BEARER key"])
-def test_how_a_key_is_sent(sent: bytes) -> None:
-    """Alone or after `Bearer`, with blanks around it."""
-    service = Serving().service
-    table = KeyTable([("key", service)])
-    assert table.find(sent) is service
-
-
 @pytest.mark.parametrize(
-    "sent", [b"Key", b"ke", b"keyy", b"Bearer", b"Bearer ", b"Bearerkey", b"Basic key", b"Bearer Bearer key"]
+    ("listed", "sent", "opens"),
+    [
+        *[("key", sent, True) for sent in (b"key", b" key\t", b"Bearer key", b"bearer   key ", b"BEARER key")],
+        *[("key", sent, False) for sent in (b"Key", b"ke", b"keyy", b"", b"Bearer", b"Bearer ", b"Bearerkey")],
+        *[("key", sent, False) for sent in (b"Basic key", b"Bearer Bearer key")],
+        *[("Bearer x", sent, True) for sent in (b"Bearer x", b"Bearer Bearer x")],
+        ("Bearer x", b"x", False),
+    ],
 )
-def test_what_is_no_key(sent: bytes) -> None:
-    """Nothing else opens a service."""
-    table = KeyTable([("key", Serving().service)])
-    assert table.find(sent) is None
+def test_how_a_key_is_sent(listed: str, sent: bytes, opens: bool) -> None:
+    """A key opens the last service that it was put in with: alone or after `Bearer`, with blanks around it; nothing else does.
 
-
-def test_a_key_that_begins_with_the_word() -> None:
-    """Such a key opens as it is, and after the word."""
-    service = Serving().service
-    table = KeyTable([("Bearer x", service)])
-    assert table.find(b"Bearer x") is service and table.find(b"Bearer Bearer x") is service and table.find(b"x") is None
-
-
-def test_no_key_is_kept() -> None:
-    """The table has only salted digests."""
-    table = KeyTable([("key", Serving().service)])
-    assert list(table.listed) == [salted(b"key")]
+    The table has only salted digests.
+    """
+    former, service, other = (Serving().service for _ in range(3))
+    table = KeyTable([(listed, former), ("other", other), (listed, service)])
+    assert table.find(sent) is (service if opens else None) and table.find(b"other") is other
+    assert list(table.listed) == [salted(listed.encode()), salted(b"other")]
 
 
 # ---- who answers
@@ -140,20 +124,6 @@ def test_paths_and_methods_that_are_not_there() -> None:
     assert sorted(routed.answered()) == ["b"] * 3 + ["process"] * 3
 
 
-def test_a_body_goes_to_the_environment_that_admitted_it() -> None:
-    """Keys that change between the head and the body of a request do not matter to it."""
-    routed = Routed()
-    entrance = Entrance(routed.router)
-    headers: Headers = [(b"authorization", b"key-a"), *FORM]
-    admitted = entrance.admit(Request(b"POST", b"/proxy", b"", headers, peer="192.0.2.1"))
-    assert isinstance(admitted, Call) and admitted.limit == routed.a.service.settings.body_limit
-    entrance.current = Router(routed.process.service, [("key-b", routed.b.service)])
-    answer = admitted.handler.answer(admitted, b"{}")
-    assert isinstance(answer, Response) and (answer.status, answer.body) == (200, b"a")
-    refused = entrance.admit(Request(b"GET", b"/proxy", b"", headers))
-    assert isinstance(refused, Response) and refused.status == 401
-
-
 # ---- what is of the process
 
 
@@ -171,27 +141,29 @@ def test_what_a_transport_asks_the_router() -> None:
     call = Call(Request(b"GET", b"/proxy", b"", []))
     assert routed.router.fail(call, RuntimeError("s3cret")).status == 500
     assert routed.process.log.at("error") == ["an unexpected error"] and "s3cret" not in repr(routed.process.log.lines)
+    raising = routed.router.admit(Request(b"GET", b"/proxy", b"", [(b"authorization", 5)]))  # type: ignore[list-item]
+    assert isinstance(raising, Response) and raising.status == 500
     assert routed.ask(b"GET", b"/proxy", (b"authorization", b"key-a"), (b"x", b"y" * 300)).status == 431
 
 
-def test_a_head_that_makes_a_check_raise() -> None:
-    """It is a 500 of the process."""
-    routed = Routed()
-    answer = routed.router.admit(Request(b"GET", b"/proxy", b"", [(b"authorization", 5)]))  # type: ignore[list-item]
-    assert isinstance(answer, Response) and answer.status == 500
-
-
 def test_another_contract() -> None:
-    """It answers the next request on every connection, and everything else that a transport asks. A call keeps who admitted it."""
+    """It answers the next request on every connection, and everything else that a transport asks.
+
+    A body goes to the environment that admitted it: keys that change between the head and the body do not matter to it.
+    """
     routed = Routed()
     entrance = Entrance(routed.router)
-    begun = entrance.admit(Request(b"GET", b"/proxy", b"", [(b"authorization", b"key-a")]))
-    assert isinstance(begun, Call)
+    headers = [(b"authorization", b"key-a"), *FORM]
+    begun = entrance.admit(Request(b"POST", b"/proxy", b"", headers))
+    assert isinstance(begun, Call) and begun.limit == routed.a.service.settings.body_limit
+    entrance.current = Router(routed.process.service, [("key-b", routed.b.service)])
+    refused = entrance.admit(Request(b"GET", b"/proxy", b"", headers))
+    assert isinstance(refused, Response) and refused.status == 401
     other = Serving(FakeSnapshot(b"other"), client_keys=("key-a",))
     entrance.current = other.service
-    again = entrance.admit(Request(b"GET", b"/proxy", b"", [(b"authorization", b"key-a")]))
+    again = entrance.admit(Request(b"POST", b"/proxy", b"", headers))
     assert isinstance(again, Call)
-    answers = [call.handler.answer(call, b"") for call in (begun, again)]
+    answers = [call.handler.answer(call, b"{}") for call in (begun, again)]
     assert [each.body for each in answers if isinstance(each, Response)] == [b"a", b"other"]
     assert entrance.network("192.0.2.1") == other.service.network("192.0.2.1")
     assert [entrance.early_refusal(status).status for status in (400, 431, 503)] == [400, 431, 503]

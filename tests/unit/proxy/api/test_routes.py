@@ -1,17 +1,9 @@
-"""The table of routes.
-
-A row of the routes.
-"""
+"""The table of routes."""
 
 from __future__ import annotations
 
-import pytest
-
 from flagsvc.proxy.api.dialects import ROUTES
-from flagsvc.proxy.api.route import Auth, Condition, Limit, ProxyRoute
-from flagsvc.proxy.api.settings import ServiceSettings
-
-SETTINGS = ServiceSettings(client_keys=("k",))
+from flagsvc.proxy.api.route import Auth, Limit
 
 
 def test_a_method_of_a_path_is_one_row() -> None:
@@ -48,18 +40,3 @@ def test_what_is_at_the_root() -> None:
     probes = [f"/internal-backstage/{name}" for name in ("health", "ready")]
     assert several == {"/": ("", "/base"), **{path: (path, f"/base{path}") for path in probes}}, "at both"
     assert {row.places("") for row in ROUTES if row.path == "/"} == {("",)}
-
-
-@pytest.mark.parametrize(
-    ("status", "field", "on", "known"),
-    [
-        (404, "enable_oas", False, False),
-        (501, "enable_oas", False, True),
-        (404, "without_admin_address", True, True),
-        (501, "without_admin_address", True, True),
-    ],
-)
-def test_a_route_that_is_switched_off(status: int, field: str, on: bool, known: bool) -> None:
-    """It is as unknown as any other path, or it is known and says how to switch it on."""
-    row = ProxyRoute(path="/a", handler="a", summary="a", condition=Condition(field, status, "hint"))
-    assert (row.on(SETTINGS), row.is_known(SETTINGS)) == (on, known)

@@ -8,13 +8,10 @@ from typing import Any
 import pytest
 
 from flagsvc.http.messages import Response
-from flagsvc.proxy.configuration.holder import ConfigurationDocument
 from flagsvc.proxy.usage import UsageSource
 from support.serving import Serving, counts_of
 
-DOCUMENT = {"features": [{"name": "a", "project": "web"}, {"name": "b", "project": "app"}]}
 BUCKET = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {"a": {"yes": 2, "no": 1}}}
-LISTED = ("my.app:production.secret", "[]:production.secret")
 REGISTRATION = {
     "appName": "shop",
     "interval": 10,
@@ -27,10 +24,8 @@ REGISTRATION = {
 
 @pytest.fixture(name="serving")
 def _serving() -> Serving:
-    """Return a service with a document, for callers with a server-side token."""
-    serving = Serving(key=b"t", tags=(("team", "web"),), client_keys=("k", "web:production.secret", *LISTED))
-    serving.holder.document = ConfigurationDocument(json.dumps(DOCUMENT).encode(), '"t"')
-    return serving
+    """Return a service for callers with a server-side token."""
+    return Serving(key=b"t")
 
 
 def post(serving: Serving, path: bytes, body: object) -> Response:

@@ -1,40 +1,17 @@
-"""The two functions a transport calls.
-
-The options that the service uses.
-Putting the contract together from the rows.
-"""
+"""The two functions a transport calls. Putting the contract together from the rows."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable
+from typing import Any
 
 import pytest
 
 from flagsvc.engine.context import Context
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Response
+from support.aio import asynchronous
 from support.serving import EMPTY, Serving, request
-
-
-def answered_later(serving: Serving) -> Response:
-    """Return the answer to `GET /proxy` that waits for the enrichers."""
-    admitted = serving.service.admit(request(b"GET", b"/proxy"))
-    assert isinstance(admitted, Call)
-    pending = serving.service.answer(admitted, b"")
-    assert isinstance(pending, Awaitable)
-
-    async def wait() -> Response:
-        return await pending
-
-    return asyncio.run(wait())
-
-
-def test_a_head_that_decides_is_answered_at_once() -> None:
-    """A Response from `admit`: the body need not be read."""
-    service = Serving().service
-    assert isinstance(service.admit(request(b"GET", b"/nowhere")), Response)
-    assert isinstance(service.admit(request(b"OPTIONS", b"/proxy")), Response)
 
 
 def test_an_admitted_call_says_how_much_to_read() -> None:
@@ -70,43 +47,36 @@ def test_answers_are_counted_by_endpoint() -> None:
     serving = Serving()
     serving.ask(b"GET", b"/proxy")
     serving.ask(b"GET", b"/proxy", b"properties=x")
+    serving.ask(b"GET", b"/proxy/all")
     serving.ask(b"GET", b"/nowhere")
     serving.ask(b"OPTIONS", b"/proxy")
-    endpoint = serving.service.resources[b"/proxy"].endpoints[b"GET"]
-    assert endpoint.counts.statuses == {200: 1, 400: 1}
+    endpoints = [serving.service.resources[path].endpoints[b"GET"] for path in (b"/proxy", b"/proxy/all")]
+    assert [each.counts.statuses for each in endpoints] == [{200: 1, 400: 1}, {501: 1}]
     assert serving.service.rest[b"GET"].statuses == {404: 1}
     assert serving.service.preflights.statuses == {204: 1}
 
 
-def test_an_awaitable_only_where_an_enricher_asks_for_it() -> None:
-    """Without enrichers the answer is a response; with one it is an awaitable."""
+@pytest.mark.parametrize(
+    ("current", "status"), [(..., 200), (None, 503), (object(), 500)], ids=["same", "gone", "broken"]
+)
+@asynchronous
+async def test_a_configuration_that_an_enricher_finds_and_leaves(current: Any, status: int) -> None:
+    """With an enricher the answer is an awaitable. What happens to the configuration meanwhile is answered as at any time."""
 
-    async def unchanged(context: Context) -> Context:
+    async def enrich(context: Context) -> Context:
+        if current is not ...:
+            serving.holder.current = current
         return context
 
-    serving = Serving(enrichers=(unchanged,))
+    serving = Serving(enrichers=(enrich,))
+    assert serving.ask(b"GET", b"/proxy/health").status == 200, "at once"
     admitted = serving.service.admit(request(b"GET", b"/proxy"))
     assert isinstance(admitted, Call)
     pending = serving.service.answer(admitted, b"")
     assert isinstance(pending, Awaitable)
-
-    async def wait() -> Response:
-        return await pending
-
-    answer = asyncio.run(wait())
-    assert (answer.status, answer.body) == (200, EMPTY)
-    assert serving.ask(b"GET", b"/proxy/health").status == 200
-
-
-def test_the_configuration_going_while_an_enricher_works() -> None:
-    """503 as at the start, should it ever happen."""
-
-    def drop(context: Context) -> Context:
-        serving.holder.current = None
-        return context
-
-    serving = Serving(enrichers=(drop,))
-    assert answered_later(serving).status == 503
+    answer = await pending
+    assert answer.status == status and (answer.body == EMPTY) is (status == 200)
+    assert serving.log.at("error") == ["an unexpected error"] * (status == 500)
 
 
 def test_an_exception_in_admit_is_a_500() -> None:
@@ -117,18 +87,6 @@ def test_an_exception_in_admit_is_a_500() -> None:
     answer = serving.service.admit(bad)
     assert isinstance(answer, Response)
     assert answer.status == 500
-    assert serving.log.at("error") == ["an unexpected error"]
-
-
-def test_a_broken_snapshot_while_answering_later() -> None:
-    """An exception after the enrichers is a 500 too."""
-
-    def break_it(context: Context) -> Context:
-        serving.holder.current = object()  # type: ignore[assignment]
-        return context
-
-    serving = Serving(enrichers=(break_it,))
-    assert answered_later(serving).status == 500
     assert serving.log.at("error") == ["an unexpected error"]
 
 
