@@ -260,17 +260,17 @@ def test_nothing_about_a_user_is_logged(client: AppClient) -> None:
 
 
 def test_before_the_first_document(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the database is away from the start, the answer is a 503 that says when to come back. A program error is a 500."""
+    """While the database is away from the start, the answer is a 503 that says when to come back. Any other error is a 500."""
     away = DatabaseError("away")
     away.__cause__ = OperationalError("", {}, Exception())
-    for error, status in ((away, 503), (ValueError("some-detail"), 500)):
+    for error, status in ((away, 503), (DatabaseError("broken"), 500), (ValueError("some-detail"), 500)):
         with monkeypatch.context() as patch:
             patch.setattr(client.server.documents, "get", raising(error))
             answer = ask(client)
         assert (answer.status, answer.headers["access-control-allow-origin"]) == (status, "*")
-        assert ("retry-after" in answer.headers) is (status == 503)
+        assert answer.headers.get("retry-after") == ("5" if status == 503 else None)
     assert names(ask(client)) == ["basket", "on"]
-    assert client.log.at("error") == ["an unexpected error"]
+    assert client.log.at("error") == ["an unexpected error"] * 2
     assert "some-detail" not in repr(client.log.lines)
 
 

@@ -11,7 +11,6 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -36,6 +35,8 @@ from support.frontkit import (
     parse_answers,
     serving,
 )
+from support.waiting import wait_until
+from unit.http.server.test_connection import many_flags
 
 LIMITS = ConnectionLimits(keep_alive_s=50, head_s=5, body_s=10, write_s=3, linger_s=2, shutdown_s=1)
 HEALTH = get("/proxy/health")
@@ -154,12 +155,7 @@ async def test_a_head_of_many_small_fields_is_not_put_together() -> None:
     assert counted(given) == {HEADERS: 1}
 
 
-BIG: dict[str, Any] = {
-    "version": 2,
-    "features": [
-        {"name": f"t{at}-{'x' * 2_000}", "enabled": True, "strategies": [{"name": "default"}]} for at in range(500)
-    ],
-}
+BIG = many_flags(500, 2_005)
 
 
 @contextlib.contextmanager
@@ -267,16 +263,6 @@ def test_a_caller_that_does_not_read_is_cut_off(loop: str) -> None:
         wait_until(lambda: not server.server_state.connections)
 
 
-def wait_until(condition: Any, seconds: float = 15.0) -> None:
-    """Return when the condition holds."""
-    pause = threading.Event()
-    for _ in range(int(seconds / 0.01)):
-        if condition():
-            return
-        pause.wait(0.01)
-    raise AssertionError("it did not come about")
-
-
 def test_a_refusal_reaches_who_is_still_sending(loop: str) -> None:
     """The answer to a body over the limit is read, although bytes of the body are on their way."""
     with served(serving(), loop=loop) as (port, _), dialled(port) as caller:
@@ -338,27 +324,6 @@ def test_an_answer_that_never_comes_does_not_hold_up_the_end(loop: str) -> None:
             assert read_all(caller) == b""
 
 
-def test_the_event_loop_is_free_between_turns(loop: str) -> None:
-    """A caller who pipelines does not keep the others waiting for all of its answers: a turn of the loop makes only a few."""
-    given, made = serving(access_log=True), [0]
-    with served(given, loop=loop) as (port, server), dialled(port) as greedy:
-        wait_until(lambda: bool(server.server_state.connections))
-        connection: Any = next(iter(server.server_state.connections))
-        turning = connection.shared.loop
-
-        def each_turn() -> None:
-            made.append(len(given.log.lines))
-            if made[-1] < 500:
-                turning.call_soon(each_turn)
-
-        turning.call_soon_threadsafe(each_turn)
-        greedy.sendall(get() * 500)
-        greedy.shutdown(socket.SHUT_WR)
-        assert [status for status, _, _ in parse_answers(read_all(greedy), ["GET"] * 500)] == [200] * 500
-        wait_until(lambda: made[-1] == 500)
-    assert max(after - before for before, after in pairwise(made)) < 50
-
-
 @asynchronous
 async def test_connections_of_one_server_share_a_state() -> None:
     """Connections of one server share their state; those of another server do not. Each connection asks for the contract."""
@@ -386,7 +351,10 @@ async def test_the_number_of_answers() -> None:
 
 @asynchronous
 async def test_draining() -> None:
-    """After `drain`, every answer is the last of its connection, on existing and new connections of any server."""
+    """After `drain`, every answer is the last of its connection, on existing and new connections of any server.
+
+    That holds also for a server that has no connection yet.
+    """
     given = serving().service
     make = ConnectionFactory(lambda: given, ConnectionLimits())
     state = State()
@@ -395,12 +363,6 @@ async def test_draining() -> None:
     come, other = make(None, state, {}), make(None, State(), {})
     assert there.shared.draining and come.shared.draining and other.shared.draining
     assert not (there.shared.times.stopping or other.shared.times.stopping)
-
-
-@asynchronous
-async def test_draining_before_the_first_connection() -> None:
-    """It holds for those that come."""
-    given = serving().service
-    make = ConnectionFactory(lambda: given, ConnectionLimits())
-    make.drain()
-    assert make(None, State(), {}).shared.draining
+    fresh = ConnectionFactory(lambda: given, ConnectionLimits())
+    fresh.drain()
+    assert fresh(None, State(), {}).shared.draining

@@ -8,6 +8,7 @@ Targets of requests in their odd forms.
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,16 +17,12 @@ from flagsvc.http.call import Call
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import Response
 from flagsvc.http.reached_limits import Reached
-from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.http.server.request_parser import origin_form
 from flagsvc.testing import RecordingLog, turns
 from support.aio import asynchronous
 from support.frontframing import HIDDEN, LAST, REFUSED, TAKEN, TOO_LARGE
 from support.frontkit import (
     KEYED,
-    ConnectionWithTransport,
-    FakeTransport,
-    State,
     dial,
     get,
     head,
@@ -140,11 +137,8 @@ class Admitting(Contract):
 @pytest.mark.parametrize("later", [False, True], ids=["at once", "later"])
 async def test_a_tunnel_is_not_opened_behind_the_head(later: bool) -> None:
     """The same holds where a contract decides by more than the head."""
-    factory = ConnectionFactory(lambda: Admitting(later), ConnectionLimits())
-    line = ConnectionWithTransport(factory(None, State(), {}), FakeTransport())
-    line.transport.protocol = line.connection
-    line.connection.connection_made(line.transport)
-    line.send(head("CONNECT /proxy HTTP/1.1") + HIDDEN)
+    given: Any = SimpleNamespace(service=Admitting(later))
+    line = dial(given).send(head("CONNECT /proxy HTTP/1.1") + HIDDEN)
     await turns()
     status, fields, _, rest = parse_answer(bytes(line.transport.data))
     assert (status, rest) == (404, b"") and ("connection", "close") in fields

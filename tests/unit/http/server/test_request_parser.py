@@ -12,11 +12,8 @@ from flagsvc.http.server.request_parser import (
     BODY_CAME,
     CONNECTION,
     END_CAME,
-    ENDS,
     HEAD_CAME,
     HEAD_TOO_LARGE,
-    KEEPS,
-    KEEPS_1_0,
     LONGEST_SPELLING,
     MAX_SPELLINGS,
     NO_HTTP,
@@ -65,15 +62,6 @@ def test_a_sized_body_is_one_piece() -> None:
     taken.remaining = 12
     assert taken.cut(b"a\r\n\r\nb\r\n\r\ncdGET", 0) == 12
     assert taken.cut(b"a\r\n\r\nb", 0) == 6
-
-
-def test_the_last_bytes() -> None:
-    """Three of them are remembered, over however many pieces."""
-    taken = parser()
-    taken.state = HEAD
-    for piece, tail in ((b"a", b"a"), (b"bc", b"abc"), (b"d", b"bcd"), (b"efghi", b"ghi")):
-        taken.remember(piece)
-        assert taken.tail == tail
 
 
 @pytest.mark.parametrize(
@@ -153,68 +141,10 @@ def test_what_a_piece_brings(pieces: list[bytes], news: list[int], state: int) -
     assert taken.state == state
 
 
-def test_a_body_is_there_once() -> None:
-    """It may come in one part or in several; nothing is left when it is taken, or with the next request."""
-    taken = opened()
-    for parts, body in (([b"abc"], b"abc"), ([b"a", b"b", b"c"], b"abc")):
-        taken.feed(POST + b"Content-Length: 3\r\n\r\n")
-        for part in parts:
-            taken.feed(part)
-        assert taken.got == 3 and taken.take_body() == body and taken.take_body() == b""
-        taken.next_request()
-        assert (taken.state, taken.call.request.path, taken.url) == (IDLE, b"", b"")
-
-
 def test_two_requests_in_one_piece() -> None:
     """Are an error: `cut` does not let that happen, and the first one would be lost."""
     with pytest.raises(RuntimeError, match="more than one request"):
         opened().feed(GET * 2)
-
-
-def test_bytes_behind_an_upgrade_are_not_taken() -> None:
-    """The number of unread bytes is returned, so that they are fed again. The body of such a request follows its head as usual."""
-    taken = opened()
-    asked = b"Connection: Upgrade\r\nUpgrade: h2c\r\n"
-    assert taken.feed(GET[:-2] + asked + b"\r\n" + GET) == HEAD_CAME | END_CAME
-    assert (taken.state, taken.unread) == (COMPLETE, len(GET))
-    taken.next_request()
-    assert taken.feed(POST + asked + b"Content-Length: 3\r\n\r\n") == HEAD_CAME
-    assert taken.feed(b"abc") == BODY_CAME | END_CAME and taken.take_body() == b"abc"
-    taken.next_request()
-    assert taken.feed(GET) == HEAD_CAME | END_CAME
-
-
-@pytest.mark.parametrize(
-    ("line", "persistence"),
-    [
-        (b"HTTP/1.1\r\n", KEEPS),
-        (b"HTTP/1.1\r\nConnection: close\r\n", ENDS),
-        (b"HTTP/1.0\r\n", ENDS),
-        (b"HTTP/1.0\r\nConnection: keep-alive\r\n", KEEPS_1_0),
-    ],
-)
-def test_whether_the_connection_goes_on(line: bytes, persistence: int) -> None:
-    """The request decides whether the connection stays open. After bytes that are not HTTP it does not."""
-    taken = opened()
-    taken.feed(b"GET /a " + line + b"Host: b\r\n\r\n")
-    assert taken.persistence == persistence
-    taken.stop()
-    assert taken.persistence == ENDS
-
-
-def test_what_an_unfinished_request_holds() -> None:
-    """Its head as it comes, then its headers and its body; nothing when it is complete."""
-    taken = opened()
-    assert not taken.unfinished() and taken.memory() == 0
-    taken.feed(POST)
-    assert taken.unfinished() and taken.memory() == len(POST)
-    taken.feed(b"Content-Length: 3\r\n\r\n")
-    assert taken.memory() == taken.size
-    taken.feed(b"ab")
-    assert taken.memory() == taken.size + 2
-    taken.feed(b"c")
-    taken.next_request()
-    assert not taken.unfinished() and taken.memory() == 0
 
 
 def test_spellings() -> None:
