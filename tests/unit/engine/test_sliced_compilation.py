@@ -17,9 +17,9 @@ from flagsvc.engine.context import Context
 from flagsvc.engine.digest import digest
 from flagsvc.engine.explain import explain
 from flagsvc.engine.sliced_compilation import LARGE, STEP, PieceReading
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.engine.source import Unusual
 from support.evaluating import constraint, feature, rollout, strategy
+from unit.engine.test_refresh import compiled
 
 Json = dict[str, Any]
 
@@ -141,16 +141,16 @@ def text(document: Json) -> bytes:
     return json.dumps(document).encode()
 
 
-def begun(body: bytes, options: CompileOptions, previous: Snapshot | None = None) -> Compilation:
+def begun(body: bytes, options: CompileOptions | None = None) -> Compilation:
     """Return the compiling of a document's bytes."""
-    building = Compiler(options).begin_text(body, previous)
+    building = Compiler(options or CompileOptions()).begin_text(body, None)
     assert building is not None
     return building
 
 
 def in_slices(document: Json, options: CompileOptions | None = None) -> Compiled:
     """Return the result of a compilation that stops wherever it can."""
-    building = begun(text(document), options or CompileOptions())
+    building = begun(text(document), options)
     while not building.advance(1):
         pass
     return building.compiled()
@@ -235,13 +235,14 @@ def test_features_that_are_not_wanted_are_left_out() -> None:
 @pytest.mark.parametrize("name", ["constraints", "long lists", "strategies", "variants", "segments"])
 def test_no_step_is_long(name: str) -> None:
     """A slice ends within a large feature or segment: no step costs more than a small part of a slice."""
-    building = begun(text(DOCUMENTS[name]), CompileOptions())
+    building = begun(text(DOCUMENTS[name]))
     costs = list(building.steps)
     assert max(costs) <= 4 * STEP < SLICE
     assert sum(costs) > 2 * LARGE
 
 
 SMALL_PIECES: dict[str, Json] = {
+    "constraints": feature("a", strategy("default", *many(4_000))),
     "strategies without constraints": feature("a", *[strategy("default") for _ in range(4_000)]),
     "long groups": feature("a", *[rollout(5, groupId="g" * 5_000) for _ in range(100)]),
     "references to segments": feature("a", *[strategy("default", segments=[1] * 1_000) for _ in range(50)]),
@@ -256,38 +257,26 @@ SMALL_PIECES: dict[str, Json] = {
 
 @pytest.mark.parametrize("name", SMALL_PIECES)
 def test_small_pieces_have_costs(name: str) -> None:
-    """What is short in a document and takes long is compiled in many slices."""
+    """What is short in a document and takes long is compiled in many slices of the poller's budget."""
     document = {"features": [SMALL_PIECES[name]], "segments": [segment(1, constraint("IN", values=["x"]))]}
-    slices, building = 1, begun(text(document), CompileOptions())
+    slices, building = 1, begun(text(document))
     while not building.advance(SLICE):
         slices += 1
     assert slices >= 30
-    assert told(building.compiled()) == told(in_one_go(document, CompileOptions()))
+    assert told(building.compiled()) == told(in_one_go(document))
 
 
 def test_patterns_of_a_segment_are_compiled_in_slices() -> None:
     """A segment with a pattern is never compiled at once."""
     document = {"features": [], "segments": [segment(1, *[constraint("REGEX", value=f"a{n}") for n in range(50)])]}
-    assert sum(begun(text(document), CompileOptions()).steps) > 50 * STEP
-
-
-def test_a_slice_ends_within_a_feature() -> None:
-    """One feature with thousands of constraints takes many slices of the poller's budget."""
-    document = {"features": [feature("a", strategy("default", *many(4_000)))]}
-    slices, building = 1, begun(text(document), CompileOptions())
-    while not building.advance(SLICE):
-        slices += 1
-    assert slices >= 4_000 * 100 / SLICE
-    assert building.compiled().snapshot.names.keys() == {"a"}
+    assert sum(begun(text(document)).steps) > 50 * STEP
 
 
 @pytest.mark.parametrize("place", ["features", "segments"])
 def test_what_the_strict_decoder_refuses_in_a_large_piece_is_unusual(place: str) -> None:
     """A number beyond all doubles is unusual at any place."""
     piece = json.dumps({"name": "a", "id": 1, "constraints": many(), "more": [USERS, "@"]}).replace('"@"', "1e999")
-    building = begun(
-        f'{{"features":[],"{place}":[{piece}]}}'.replace('"features":[],"f', '"f').encode(), CompileOptions()
-    )
+    building = begun(f'{{"features":[],"{place}":[{piece}]}}'.replace('"features":[],"f', '"f').encode())
     with pytest.raises(Unusual):
         building.advance(10**9)
 
@@ -300,22 +289,16 @@ def test_a_large_feature_is_compiled_again_with_its_segment() -> None:
         flag = feature("a", strategy("default", *many(300), segments=[1]))
         return text({"features": [flag, feature(name)], "segments": list(segments)})
 
-    def compiled(body: bytes, previous: Snapshot | None) -> Snapshot:
-        building = compiler.begin_text(body, previous)
-        assert building is not None
-        assert building.advance(10**9)
-        return building.compiled().snapshot
-
-    first = compiled(document(segment(1, *LONG[:1])), None)
-    assert compiled(document(segment(1, *LONG[:1])), first) is first
-    second = compiled(document(segment(1, *LONG[1:2])), first)
+    first = compiled(compiler, document(segment(1, *LONG[:1]))).snapshot
+    assert compiled(compiler, document(segment(1, *LONG[:1])), first).snapshot is first
+    second = compiled(compiler, document(segment(1, *LONG[1:2])), first).snapshot
     assert second.lineage.parts[0] is not first.lineage.parts[0]
     spelled = {"constraints": LONG[1:2], "name": "s", "id": 1}  # other bytes of the same content
-    third = compiled(document(spelled, name="c"), second)
+    third = compiled(compiler, document(spelled, name="c"), second).snapshot
     assert third.lineage.parts[0] is second.lineage.parts[0]
     assert third.lineage.segment_parts[0] is not second.lineage.segment_parts[0]
     for snapshot, body in ((second, document(segment(1, *LONG[1:2]))), (third, document(spelled, name="c"))):
-        alone = compiled(body, None)
+        alone = compiled(compiler, body).snapshot
         assert snapshot.revision == alone.revision
         assert [snapshot.all(context) for context in CONTEXTS] == [alone.all(context) for context in CONTEXTS]
 

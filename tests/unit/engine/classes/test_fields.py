@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +10,8 @@ from flagsvc.engine.classes.fields import CHARACTER, CHARACTERS, ENTRIES, MAX_WO
 from flagsvc.engine.classes.users import LAST_NUMBER, MAX_USERS, READ_AT_ONCE, UserLists
 from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.context import Context
-from flagsvc.engine.snapshot import Snapshot
 from support.evaluating import classes_of, constraint, feature, region, rollout, snapshot, strategy
+from unit.engine.test_refresh import compiled, text
 
 
 def classes(*features: object, **more: Any) -> ContextClasses:
@@ -233,28 +232,17 @@ def test_a_field_with_too_many_patterns_is_left_out() -> None:
     assert key(found, region(text)) is not None, "there is room for patterns again"
 
 
-def text(*features: object) -> bytes:
-    """Return the JSON of a configuration."""
-    return json.dumps({"version": 2, "features": list(features), "segments": []}).encode()
-
-
-def compiled(compiler: Compiler, content: bytes, previous: Snapshot | None) -> Snapshot:
-    """Return the snapshot of a configuration after another one."""
-    compilation = compiler.begin_text(content, previous)
-    assert compilation is not None and compilation.advance(1 << 60)
-    return compilation.compiled().snapshot
-
-
 def test_what_did_not_change_is_kept() -> None:
     """Tables of fields with the same constraints, the set of users and dropped fields go on in the next configuration."""
     users = feature("u", strategy("userWithId", parameters={"userIds": "1"}))
     plan = feature("p", strategy("default", constraint("IN", "plan", values=["gold"])))
 
     compiler = Compiler(CompileOptions())
-    first = compiled(compiler, text(users, plan, in_region("eu")), None)
+    first = compiled(compiler, text(users, plan, in_region("eu"))).snapshot
     classes_of(first).classes.drop("region")
     before = classes_of(first).classes
-    after = classes_of(compiled(compiler, text(users, plan, in_region("us"), feature("r", rollout(50))), first)).classes
+    changed = text(users, plan, in_region("us"), feature("r", rollout(50)))
+    after = classes_of(compiled(compiler, changed, first).snapshot).classes
     assert after.users is before.users
     assert [each.name for each in after.fields] == ["plan"] and after.dropped == {"region"}
     assert after.fields[0] is before.fields[0]

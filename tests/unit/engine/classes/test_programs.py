@@ -274,15 +274,6 @@ def test_a_date_is_compared_with_the_time_of_the_caller() -> None:
     assert classes_of(fast).counts.hits == 4 and len(classes_of(fast).known) == 2
 
 
-def test_a_dropped_field_is_open() -> None:
-    """Constraints on a field that is no part of a class are evaluated."""
-    plain, fast = pair(feature("f", strategy("default", EU)))
-    classes_of(fast).classes.drop("region")
-    for context in CONTEXTS:
-        assert fast.enabled(context) == plain.enabled(context)
-    assert [int(mark) for mark in program(fast, Context()).marks] == [WHOLE]
-
-
 def test_a_property_that_is_not_a_text() -> None:
     """It turns off the toggles that read it, each by itself, as in an evaluation: no program answers such a context."""
     odd: Any = {"plan": 7}

@@ -126,11 +126,6 @@ def test_writes_dates_in_utc(ms: float, written: str) -> None:
     assert jsdate.to_text(ms) == f"{written} GMT+0000 (Coordinated Universal Time)"
 
 
-def test_writes_an_impossible_date() -> None:
-    """An invalid date becomes `Invalid Date`."""
-    assert jsdate.to_text(math.nan) == "Invalid Date"
-
-
 class HalfHour(datetime.tzinfo):
     """A zone half an hour ahead of UTC."""
 
