@@ -13,6 +13,7 @@ from flagsvc.core.errors import DocumentError
 from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.parse import parse_strategy
+from flagsvc.engine.reading import Oddities, read_key
 from flagsvc.engine.source import split
 from support.evaluating import constraint, feature, strategy, toggles
 
@@ -297,3 +298,19 @@ def test_constraints_of_a_segment_that_are_no_list(constraints: object, expected
     segments: list[object] = [{"id": 1, "constraints": constraints}]
     made = compiled(feature("f", strategy("default", segments=[1])), segments=segments).snapshot
     assert made.decide(Context(), "f")[0] is expected
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "is_odd"),
+    [
+        ({"key": "a"}, "a", False),
+        ({}, "undefined", False),
+        ({"key": ["a"]}, "a", True),
+        ({"key": {}}, "[object Object]", True),
+    ],
+)
+def test_a_name_is_a_key_of_javascript(owner: dict[str, object], name: str, is_odd: bool) -> None:
+    """Any value becomes a text; a list or an object is odd, and its place is noted."""
+    odd = Oddities()
+    assert read_key(owner, "key", "part", odd) == name
+    assert (odd.first is not None and odd.first.path == "part.key") is is_odd

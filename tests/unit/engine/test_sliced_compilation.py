@@ -242,7 +242,7 @@ def test_no_step_is_long(name: str) -> None:
 
 
 SMALL_PIECES: dict[str, Json] = {
-    "constraints": feature("a", strategy("default", *many(4_000))),
+    "constraints": feature("a", strategy("default", *many(3_600))),
     "strategies without constraints": feature("a", *[strategy("default") for _ in range(4_000)]),
     "long groups": feature("a", *[rollout(5, groupId="g" * 5_000) for _ in range(100)]),
     "references to segments": feature("a", *[strategy("default", segments=[1] * 1_000) for _ in range(50)]),

@@ -86,16 +86,6 @@ def holding(lists: UserLists, *users: str) -> list[list[int]]:
 LONG = frozenset([str(user) for user in range(READ_AT_ONCE + 1)])
 
 
-def test_lists_of_users_are_read_backwards() -> None:
-    """One look-up tells which lists hold a user; lists that are long are asked by themselves."""
-    lists, steps = read([frozenset({"a", "b"}), LONG, frozenset({"b", "7"}), frozenset({"b"})])
-    assert steps == [2, 0, 2, 1]
-    assert holding(lists, "a", "b", "7", "8", "c") == [[1], [1, 3, 4], [2, 3], [2], []]
-    assert lists.holding(Context(properties={"userId": "a"})) == (1,)
-    assert lists.number(LONG) == 2
-    assert lists.holding(Context()) == UserLists().holding(Context(user_id="a")) == ()
-
-
 def test_lists_that_stay_are_not_read_again() -> None:
     """The new lists copy what was read, without lists that are gone. The former lists do not change."""
     one, two, three, longer = frozenset({"a", "b"}), frozenset({"b", "c"}), frozenset({"c", "d"}), LONG | {"a"}

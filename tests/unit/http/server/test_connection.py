@@ -15,7 +15,6 @@ from flagsvc.testing import turns
 from support.aio import asynchronous
 from support.frontkit import (
     KEYED,
-    FakeTransport,
     dial,
     get,
     head,
@@ -342,14 +341,6 @@ async def test_who_calls() -> None:
         line = dial(serving(), **given).send(CHUNKED)
         request = line.connection.parser.call.request
         assert (request.peer, request.scheme) == wanted
-
-
-def test_the_kits_transport_is_strict() -> None:
-    """The fake transport refuses calls after its end."""
-    transport = FakeTransport()
-    transport.close()
-    with pytest.raises(AssertionError):
-        transport.write(b"x")
 
 
 @asynchronous

@@ -222,34 +222,6 @@ def test_half_closed_on_a_socket(loop: str) -> None:
         assert [status for status, _, _ in parse_answers(read_all(caller), ["GET"] * 51)] == [200] * 51
 
 
-def test_unread_answers_on_a_socket(loop: str) -> None:
-    """Of 2,000 answers of a megabyte only a few are made before the caller reads: `answered` counts them."""
-    given = serving(BIG, access_log=True)
-    with served(given, loop=loop) as (port, _):
-        with dialled(port) as caller:
-            caller.sendall(get() * 2_000)
-            made = settled(given)
-            assert 1 <= made < 40
-            first = caller.recv(1 << 16)
-            assert first.startswith(b"HTTP/1.1 200 OK\r\n")
-        with dialled(port) as other:
-            other.sendall(get("/proxy/health", "Connection: close"))
-            assert parse_answer(read_all(other))[0] == 200
-        assert settled(given) < made + 40
-
-
-def settled(given: Serving) -> int:
-    """Return how many answers were made, when no more are being made."""
-    before, same = -1, 0
-    pause = threading.Event()
-    while same < 5:
-        pause.wait(0.02)
-        now = len(given.log.lines)
-        same = same + 1 if now == before and now else 0
-        before = now
-    return before
-
-
 def test_a_caller_that_does_not_read_is_cut_off(loop: str) -> None:
     """The connection is reset after the write timeout, and counted."""
     given = serving(BIG)
@@ -293,24 +265,6 @@ def test_tls(loop: str, tmp_path: Any) -> None:
         caller.sendall(get() * 20 + get("/proxy/health", "Connection: close"))
         answers = parse_answers(read_all(caller), ["GET"] * 22)
     assert [status for status, _, _ in answers] == [200] * 22 and len(answers[1][2]) > 1_000_000
-
-
-def test_the_end_of_a_server(loop: str) -> None:
-    """Connections at rest are closed, an answer that is being made is given, and then the server ends."""
-    given = serving(slow=True)
-    with served(given, loop=loop) as (port, server), dialled(port) as resting, dialled(port) as busy:
-        resting.sendall(HEALTH)
-        assert resting.recv(4096).startswith(b"HTTP/1.1 200")
-        busy.sendall(get())
-        wait_until(lambda: given.waiting == 1)
-        server.should_exit = True
-        assert read_all(resting) == b""
-        assert given.gate is not None
-        connection: Any = next(iter(server.server_state.connections))
-        connection.shared.loop.call_soon_threadsafe(given.gate.set)
-        status, fields, _, _ = parse_answer(read_all(busy))
-        assert status == 200 and ("connection", "close") in fields
-    assert server.server_state.total_requests in (0, 1, 2)
 
 
 def test_an_answer_that_never_comes_does_not_hold_up_the_end(loop: str) -> None:

@@ -9,19 +9,13 @@ import pytest
 
 from flagsvc.http.call import HEADERS, KEY, ORIGIN
 from flagsvc.http.server.request_parser import (
-    BODY_CAME,
     CONNECTION,
-    END_CAME,
-    HEAD_CAME,
-    HEAD_TOO_LARGE,
     LONGEST_SPELLING,
     MAX_SPELLINGS,
-    NO_HTTP,
-    TLS_CAME,
     HeaderNames,
     RequestParser,
 )
-from flagsvc.http.server.states import BODY, BROKEN, COMPLETE, HEAD, IDLE, NEW
+from flagsvc.http.server.states import BODY, HEAD, IDLE, NEW
 
 GET = b"GET /a HTTP/1.1\r\nHost: b\r\n\r\n"
 POST = b"POST /a HTTP/1.1\r\nHost: b\r\n"
@@ -116,29 +110,6 @@ def opened() -> RequestParser:
     made = parser()
     made.open("192.0.2.1", secure=False)
     return made
-
-
-@pytest.mark.parametrize(
-    ("pieces", "news", "state"),
-    [
-        ([b"\r\n"], [0], NEW),
-        ([b"GET /a HT", b"TP/1.1\r\nHost: b\r\n\r\n"], [0, HEAD_CAME | END_CAME], COMPLETE),
-        ([POST + b"Content-Length: 3\r\n\r\n", b"ab", b"c"], [HEAD_CAME, BODY_CAME, BODY_CAME | END_CAME], COMPLETE),
-        ([POST + CHUNKED, b"2\r\nab\r\n", b"0\r\n\r\n"], [HEAD_CAME, BODY_CAME, END_CAME], COMPLETE),
-        ([b"GET /a HTTP/1.1\r\n\r\n"], [NO_HTTP], BROKEN),
-        ([b"GET a HTTP/1.1\r\nHost: b\r\n\r\n"], [NO_HTTP], NEW),
-        ([b"\x16\x03\x01"], [TLS_CAME], NEW),
-        ([b"\r\n", b"\x16\x03\x01"], [0, NO_HTTP], NEW),
-        ([POST + b"A: " + b"x" * 1000 + b"\r\nB"], [HEAD_TOO_LARGE], HEAD),
-        ([POST + CHUNKED, b"x"], [HEAD_CAME, NO_HTTP], BODY),
-    ],
-    ids=["a line end", "a GET", "a sized body", "chunks", "no host", "no target", "TLS", "no TLS", "large", "no chunk"],
-)
-def test_what_a_piece_brings(pieces: list[bytes], news: list[int], state: int) -> None:
-    """Is returned, in bits, and the state tells how much of a request there is."""
-    taken = opened()
-    assert [taken.feed(piece) for piece in pieces] == news
-    assert taken.state == state
 
 
 def test_two_requests_in_one_piece() -> None:
