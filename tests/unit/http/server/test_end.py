@@ -49,34 +49,22 @@ def counted(given: Serving) -> dict[str, int]:
     return {limit: count for limit, count in given.service.reached.counts.items() if count}
 
 
+BEGUN: dict[str, tuple[bytes, int, str | None]] = {
+    "nothing": (b"", 5, None),
+    "a line end": (b"\r\n", 5, HEADER_TIME),
+    "half a method": (HEALTH[:3], 5, HEADER_TIME),
+    "half a head": (HEALTH[:-1], 5, HEADER_TIME),
+    "half a second head": (HEALTH + HEALTH[:-1], 5, HEADER_TIME),
+    "no body": (POST, 10, BODY_TIME),
+    "half a body": (POST + b"{", 10, BODY_TIME),
+    "no chunk": (CHUNKED, 10, BODY_TIME),
+    "some chunks": (CHUNKED + b"1\r\n{\r\n", 10, BODY_TIME),
+    "half a body that is not wanted": (head("PUT /proxy HTTP/1.1", "Content-Length: 9"), 10, BODY_TIME),
+}
+
+
 @asynchronous
-@pytest.mark.parametrize(
-    ("begun", "seconds", "limit"),
-    [
-        (b"", 5, None),
-        (b"\r\n", 5, HEADER_TIME),
-        (HEALTH[:3], 5, HEADER_TIME),
-        (HEALTH[:-1], 5, HEADER_TIME),
-        (HEALTH + HEALTH[:-1], 5, HEADER_TIME),
-        (POST, 10, BODY_TIME),
-        (POST + b"{", 10, BODY_TIME),
-        (CHUNKED, 10, BODY_TIME),
-        (CHUNKED + b"1\r\n{\r\n", 10, BODY_TIME),
-        (head("PUT /proxy HTTP/1.1", "Content-Length: 9"), 10, BODY_TIME),
-    ],
-    ids=[
-        "nothing",
-        "a line end",
-        "half a method",
-        "half a head",
-        "half a second head",
-        "no body",
-        "half a body",
-        "no chunk",
-        "some chunks",
-        "half a body that is not wanted",
-    ],
-)
+@pytest.mark.parametrize(("begun", "seconds", "limit"), BEGUN.values(), ids=BEGUN)
 async def test_heads_and_bodies_have_their_times(begun: bytes, seconds: int, limit: str | None) -> None:
     """A late head or body ends the connection. That is counted unless nothing had arrived, because browsers connect in advance."""
     given = serving()
@@ -211,15 +199,6 @@ def test_a_pipeline_on_a_socket(loop: str) -> None:
         answers = parse_answers(read_all(caller), ["GET"] * 501)
     assert [status for status, _, _ in answers] == [200] * 500 + [404]
     assert all([name for name, _ in fields].count("date") == 1 for _, fields, _ in answers)
-
-
-def test_half_closed_on_a_socket(loop: str) -> None:
-    """A caller that sends no more still gets everything it asked for."""
-    given = serving(turns=True)
-    with served(given, loop=loop) as (port, _), dialled(port) as caller:
-        caller.sendall(get("/proxy?userId=somebody") * 50 + HEALTH)
-        caller.shutdown(socket.SHUT_WR)
-        assert [status for status, _, _ in parse_answers(read_all(caller), ["GET"] * 51)] == [200] * 51
 
 
 def test_a_caller_that_does_not_read_is_cut_off(loop: str) -> None:
