@@ -1,7 +1,4 @@
-"""What compiling a document takes: time and memory that grow with the document, whatever its parts multiply.
-
-A run remembers its own results, and nothing from another run.
-"""
+"""What compiling a document takes: time and memory that grow with the document, whatever its parts multiply."""
 
 from __future__ import annotations
 

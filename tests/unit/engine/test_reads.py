@@ -58,7 +58,7 @@ def strategy(name: str, custom: Any = None, **parameters: str) -> dict[str, obje
 )
 def test_what_a_strategy_reads(name: str, parameters: dict[str, str], expected: dict[str, Any]) -> None:
     """A strategy reads its field. Default stickiness and random draws are noted separately, because they depend on the context."""
-    assert strategy(name, **parameters) == expected  # type: ignore[arg-type]
+    assert strategy(name, **parameters) == expected
 
 
 @pytest.mark.parametrize(

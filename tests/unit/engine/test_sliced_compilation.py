@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -75,40 +76,37 @@ LONG = [
         "STR_STARTS_WITH", field="plan", values=[f"plan-{number}" for number in range(2_000)], caseInsensitive=True
     ),
 ]
+ON = strategy("default")
+VARIANTS = [variant(at) for at in range(200)]
+
+
+def configuration(*features: Json, segments: Sequence[Json] = ()) -> Json:
+    """Return a document."""
+    return {"features": list(features), "segments": list(segments)}
+
+
+def in_group(number: int) -> Json:
+    """Return a rollout of a group of its own, with a constraint."""
+    return rollout("50", groupId=str(number)) | {"constraints": [constraint("IN", values=[str(number)])]}
+
+
 DOCUMENTS: dict[str, Json] = {
-    "constraints": {"features": [feature("a", strategy("default", *many()))]},
-    "long lists": {"features": [feature(f"l{at}", strategy("default", each)) for at, each in enumerate(LONG)]},
-    "null": {"features": [feature("a", strategy("default", None, *LONG)), feature("b", strategy("default", *many()))]},
-    "strategies": {
-        "features": [
-            feature(
-                "a",
-                *[
-                    strategy(
-                        "flexibleRollout",
-                        constraint("IN", values=[str(at)]),
-                        parameters={"rollout": "50", "groupId": str(at)},
-                    )
-                    for at in range(200)
-                ],
-                strategy("default", segments=[1, 2, 9]),
-            )
-        ],
-        "segments": [segment(1, *LONG[:1]), segment(2)],
-    },
-    "variants": {
-        "features": [
-            feature("a", strategy("default"), variants=[variant(at) for at in range(200)]),
-            feature("b", strategy("default") | {"variants": [variant(at) for at in range(200)]}),
-            feature("c", strategy("default"), variants=[variant(at) for at in range(200)], enabled=False),
-            feature(
-                "d", strategy("default"), dependencies=[{"feature": "a", "variants": [f"v{at}"]} for at in range(400)]
-            ),
-        ]
-    },
-    "segments": {
-        "features": [feature(f"s{at}", strategy("default", segments=[at, 1])) for at in range(6)],
-        "segments": [
+    "constraints": configuration(feature("a", strategy("default", *many()))),
+    "long lists": configuration(*[feature(f"l{at}", strategy("default", each)) for at, each in enumerate(LONG)]),
+    "null": configuration(feature("a", strategy("default", None, *LONG)), feature("b", strategy("default", *many()))),
+    "strategies": configuration(
+        feature("a", *[in_group(at) for at in range(200)], strategy("default", segments=[1, 2, 9])),
+        segments=[segment(1, *LONG[:1]), segment(2)],
+    ),
+    "variants": configuration(
+        feature("a", ON, variants=VARIANTS),
+        feature("b", ON | {"variants": VARIANTS}),
+        feature("c", ON, variants=VARIANTS, enabled=False),
+        feature("d", ON, dependencies=[{"feature": "a", "variants": [f"v{at}"]} for at in range(400)]),
+    ),
+    "segments": configuration(
+        *[feature(f"s{at}", strategy("default", segments=[at, 1])) for at in range(6)],
+        segments=[
             segment(1, *LONG[:2]),
             segment(2, *many()),
             segment(3, None, *LONG[2:]),
@@ -117,21 +115,15 @@ DOCUMENTS: dict[str, Json] = {
             segment(4, *LONG[:1]),
             segment(5, {**LONG[0], "operator": "UNKNOWN"}),
         ],
-    },
-    "other": {
-        "features": [
-            feature("a", strategy("userWithId", parameters={"userIds": ",".join(USERS)}), description="é" * 9_000),
-            feature("none", more=USERS, strategies=[]),
-            feature("null", more=USERS, strategies=None),
-            feature("numbers", strategy("default"), more=[10**30, *range(5_000)]),
-            feature("deep", strategy("default"), more=nested(10)),
-            feature(
-                "empty",
-                strategy("default"),
-                more={"": {}, 'é\n"': USERS, "b": [{}] * 5_000, "c": [{"x": USERS}, {}, {"y": USERS}]},
-            ),
-        ]
-    },
+    ),
+    "other": configuration(
+        feature("a", strategy("userWithId", parameters={"userIds": ",".join(USERS)}), description="é" * 9_000),
+        feature("none", more=USERS, strategies=[]),
+        feature("null", more=USERS, strategies=None),
+        feature("numbers", ON, more=[10**30, *range(5_000)]),
+        feature("deep", ON, more=nested(10)),
+        feature("empty", ON, more={"": {}, 'é\n"': USERS, "b": [{}] * 5_000, "c": [{"x": USERS}, {}, {"y": USERS}]}),
+    ),
 }
 """Documents with large features and segments."""
 
@@ -287,7 +279,7 @@ def test_a_large_feature_is_compiled_again_with_its_segment() -> None:
 
     def document(*segments: Json, name: str = "b") -> bytes:
         flag = feature("a", strategy("default", *many(300), segments=[1]))
-        return text({"features": [flag, feature(name)], "segments": list(segments)})
+        return text(configuration(flag, feature(name), segments=segments))
 
     first = compiled(compiler, document(segment(1, *LONG[:1]))).snapshot
     assert compiled(compiler, document(segment(1, *LONG[:1])), first).snapshot is first
@@ -305,7 +297,7 @@ def test_a_large_feature_is_compiled_again_with_its_segment() -> None:
 
 def test_a_large_segment_that_nobody_names_changes_nothing() -> None:
     """A segment without features is compiled, but changes nothing."""
-    document = {"features": [feature("a", strategy("default", segments=[1]))], "segments": [segment(7, *many())]}
+    document = configuration(feature("a", strategy("default", segments=[1])), segments=[segment(7, *many())])
     assert told(in_slices(document))[:6] == told(in_one_go(document))[:6]
 
 

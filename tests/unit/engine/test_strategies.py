@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import setitem
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -57,32 +59,12 @@ def test_percentages(text: str | None, expected: int) -> None:
     assert percentage(text) == expected
 
 
-class Region:
-    """A custom strategy that looks at a property and a parameter."""
-
-    name = "region"
-    reads = frozenset({"region"})
-    pure = True
-
-    def is_enabled(self, parameters: Mapping[str, str], context: Context) -> bool:
-        """Return whether the region is that of the parameter."""
-        return context.get("region") == parameters["is"]
-
-
-class Meddling:
-    """A custom strategy that tries to change its input."""
-
-    name = "meddling"
-
-    def is_enabled(self, parameters: Mapping[str, str], context: Context) -> bool:
-        """Write into the parameters."""
-        parameters["is"] = "changed"  # type: ignore[index]
-        return True
-
-
 def test_custom_code_cannot_change_the_configuration() -> None:
     """Parameters are read-only; an attempt is a fault like any other."""
-    made = snapshot(feature("f", strategy("meddling")), custom_strategies={"meddling": Meddling()})
+    meddling = SimpleNamespace(
+        name="meddling", is_enabled=lambda parameters, context: setitem(parameters, "is", "changed")
+    )
+    made = snapshot(feature("f", strategy("meddling")), custom_strategies={"meddling": meddling})
     assert not made.decide(Context(), "f")[0]
     assert [type(each.error).__name__ for each in made.take_faults()] == ["TypeError"]
 
@@ -99,7 +81,8 @@ class Broken:
 
 def test_a_custom_strategy_decides() -> None:
     """Custom code sees parameters and context; constraints still come first."""
-    custom = {"region": Region()}
+    in_region = SimpleNamespace(is_enabled=lambda parameters, context: context.get("region") == parameters["is"])
+    custom = {"region": in_region}
     flag = feature("f", strategy("region", constraint("IN", "plan", values=["pro"]), parameters={"is": "eu"}))
     assert is_on(flag, Context(properties={"region": "eu", "plan": "pro"}), custom_strategies=custom)
     assert not is_on(flag, Context(properties={"region": "eu", "plan": "free"}), custom_strategies=custom)

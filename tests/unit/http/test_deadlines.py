@@ -6,7 +6,7 @@ import asyncio
 import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
@@ -53,9 +53,9 @@ async def gives(value: str) -> str:
     return value
 
 
-async def fails() -> str:
-    """Raise."""
-    raise KeyError("broken")
+FAILS = AsyncMock(side_effect=KeyError("broken"))
+LEAVES = AsyncMock(return_value=True)
+"""A caller that has gone."""
 
 
 async def is_cancelled() -> str:
@@ -73,7 +73,7 @@ async def test_work_that_ends_in_time() -> None:
     deadline = Deadline(LONG_S)
     assert await deadline.wait_for(gives("a"), Mock()) == "a"
     with pytest.raises(KeyError):
-        await deadline.wait_for(fails(), Mock())
+        await deadline.wait_for(FAILS(), Mock())
     assert asyncio.all_tasks() == before
 
 
@@ -150,23 +150,12 @@ async def stays() -> bool:
     return True
 
 
-async def leaves() -> bool:
-    """Be gone."""
-    return True
-
-
-async def cannot_be_seen() -> bool:
-    """Return None, because it is unknown."""
-    return False
-
-
-async def raises() -> bool:
-    """Fail to look."""
-    raise IndexError
-
-
 @asynchronous
-@pytest.mark.parametrize("gone", [stays, cannot_be_seen, raises])
+@pytest.mark.parametrize(
+    "gone",
+    [stays, AsyncMock(return_value=False), AsyncMock(side_effect=IndexError)],
+    ids=["stays", "unknown", "raises"],
+)
 async def test_a_present_caller_gets_the_result(gone: Callable[[], Awaitable[bool]]) -> None:
     """This also holds if it is unknown whether the caller has gone. No task remains, and the loop logs nothing."""
     before = asyncio.all_tasks()
@@ -174,7 +163,7 @@ async def test_a_present_caller_gets_the_result(gone: Callable[[], Awaitable[boo
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
     assert await run_until_gone(gives("a"), gone) == "a"
     with pytest.raises(KeyError):
-        await run_until_gone(fails(), gone)
+        await run_until_gone(FAILS(), gone)
     await until(lambda: asyncio.all_tasks() == before)
     gc.collect()
     assert complaints == []
@@ -185,7 +174,7 @@ async def test_work_for_a_caller_that_has_gone_is_cancelled() -> None:
     """The work is cancelled, also if the waiting task is cancelled."""
     before = asyncio.all_tasks()
     work = Hanging()
-    assert await run_until_gone(work.run(), leaves) is None
+    assert await run_until_gone(work.run(), LEAVES) is None
     await until(lambda: work.cancelled == 1)
     waiting = asyncio.create_task(run_until_gone(work.run(), stays))
     await until(lambda: work.begun == 2)
@@ -200,4 +189,4 @@ async def test_what_somebody_else_has_taken_over_goes_on() -> None:
     """A future, such as a thread's, is waited for even if the caller has gone."""
     future = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().call_later(SOON_S, future.set_result, "done")
-    assert await run_until_gone(future, leaves) == "done"
+    assert await run_until_gone(future, LEAVES) == "done"

@@ -193,11 +193,13 @@ def read_all(connection: socket.socket) -> bytes:
 
 
 def test_a_pipeline_on_a_socket(loop: str) -> None:
-    """Many requests at once are answered in order, with the date; then the one that closes."""
-    with served(serving(), loop=loop) as (port, _), dialled(port) as caller:
+    """Many requests at once are answered in order, with the date; then the one that closes. Each answer is in the access log."""
+    given = serving(access_log=True)
+    with served(given, loop=loop) as (port, _), dialled(port) as caller:
         caller.sendall(get() * 500 + get("/nowhere", "Connection: close") + HEALTH)
         answers = parse_answers(read_all(caller), ["GET"] * 501)
-    assert [status for status, _, _ in answers] == [200] * 500 + [404]
+    statuses = [status for status, _, _ in answers]
+    assert statuses == [line.fields["status"] for line in given.log.lines] == [200] * 500 + [404]
     assert all([name for name, _ in fields].count("date") == 1 for _, fields, _ in answers)
 
 

@@ -18,8 +18,6 @@ from flagsvc.http.server.request_parser import (
 from flagsvc.http.server.states import BODY, HEAD, IDLE, NEW
 
 GET = b"GET /a HTTP/1.1\r\nHost: b\r\n\r\n"
-POST = b"POST /a HTTP/1.1\r\nHost: b\r\n"
-CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 def parser() -> RequestParser:
@@ -105,17 +103,12 @@ def test_without_a_parser_nothing_happens() -> None:
     assert (taken.state, taken.unread) == (NEW, 0)
 
 
-def opened() -> RequestParser:
-    """Return a parser of a connection that has begun."""
-    made = parser()
-    made.open("192.0.2.1", secure=False)
-    return made
-
-
 def test_two_requests_in_one_piece() -> None:
     """Are an error: `cut` does not let that happen, and the first one would be lost."""
+    taken = parser()
+    taken.open("192.0.2.1", secure=False)
     with pytest.raises(RuntimeError, match="more than one request"):
-        opened().feed(GET * 2)
+        taken.feed(GET * 2)
 
 
 def test_spellings() -> None:
