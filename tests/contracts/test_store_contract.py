@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -20,19 +22,10 @@ from support.redises import redis_server
 PREFIXES = count()
 
 
-class ForwardingStore:
-    """A user's provider whose plain methods return coroutines of another provider."""
-
-    def __init__(self) -> None:
-        self._memory = MemoryStore()
-
-    def get(self, key: str) -> Awaitable[bytes | None]:
-        """Return what is stored, later."""
-        return self._memory.get(key)
-
-    def set(self, key: str, data: bytes) -> Awaitable[None]:
-        """Store, later."""
-        return self._memory.set(key, data)
+def forwarding() -> Any:
+    """Return a user's provider whose plain functions return coroutines of another provider."""
+    memory = MemoryStore()
+    return SimpleNamespace(get=lambda key: memory.get(key), set=lambda key, data: memory.set(key, data))
 
 
 class OnServer:
@@ -64,7 +57,7 @@ STORES: dict[str, Make] = {
     "file": FileStore,
     "memory": lambda _: MemoryStore(),
     "plain": lambda _: PlainStore(),
-    "forwarding": lambda _: ForwardingStore(),
+    "forwarding": lambda _: forwarding(),
 }
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from flagsvc.core.background import SupervisedTask, wait_for_first
 from flagsvc.testing import FakeClock, RecordingLog, turns
 from support.aio import asynchronous
@@ -24,10 +26,26 @@ class Body:
             await asyncio.Event().wait()
 
 
+class Cancelled(Body):
+    """Awaits an inner task, which is cancelled in the first `faults` rounds."""
+
+    async def __call__(self) -> None:
+        """One life of the loop."""
+        self.rounds += 1
+        inner = asyncio.ensure_future(asyncio.Event().wait())
+        if self.rounds <= self.faults:
+            asyncio.get_running_loop().call_soon(inner.cancel)
+        await inner
+
+
+@pytest.mark.parametrize(("kind", "fault"), [(Body, "RuntimeError"), (Cancelled, "CancelledError")])
 @asynchronous
-async def test_a_fault_costs_one_round_and_is_counted() -> None:
-    """The loop restarts after a pause that grows to at most ten seconds. Each restart is counted and logged."""
-    clock, log, body = FakeClock(), RecordingLog(), Body(faults=6)
+async def test_a_fault_costs_one_round_and_is_counted(kind: type[Body], fault: str) -> None:
+    """The loop restarts after a pause that grows to at most ten seconds. Each restart is counted and logged.
+
+    A cancellation that was meant for something that the body awaits is a fault, too.
+    """
+    clock, log, body = FakeClock(), RecordingLog(), kind(faults=6)
     loop = SupervisedTask("polling", body, clock=clock, log=log, draw=lambda: 0.5)
     loop.start()
     pauses = []
@@ -37,7 +55,7 @@ async def test_a_fault_costs_one_round_and_is_counted() -> None:
     assert (loop.restarts, body.rounds, loop.is_running) == (6, 7, True)
     assert pauses == sorted(pauses) and pauses[0] < pauses[-1] <= 10
     assert log.at("error") == ["polling failed and starts again"] * 6
-    assert all(str(line.fields["error"]).startswith("RuntimeError at ") for line in log.lines)
+    assert all(str(line.fields["error"]).startswith(f"{fault} at ") for line in log.lines)
     assert "fault 1" not in str(log.lines)
     await loop.stop()
     assert not loop.is_running
@@ -65,33 +83,6 @@ async def test_starting_twice_is_starting_once_and_stopping_before_starting_is_n
     await turns()
     assert body.rounds == 1
     await loop.stop()
-
-
-class Cancelled(Body):
-    """Awaits an inner task, which is cancelled in the first `faults` rounds."""
-
-    async def __call__(self) -> None:
-        """One life of the loop."""
-        self.rounds += 1
-        inner = asyncio.ensure_future(asyncio.Event().wait())
-        if self.rounds <= self.faults:
-            asyncio.get_running_loop().call_soon(inner.cancel)
-        await inner
-
-
-@asynchronous
-async def test_a_cancellation_that_was_meant_for_something_else_is_a_fault() -> None:
-    """Other code may cancel what the body awaits. The task then restarts the body, counts that and logs it."""
-    clock, log, body = FakeClock(), RecordingLog(), Cancelled(faults=3)
-    loop = SupervisedTask("polling", body, clock=clock, log=log, draw=lambda: 0.5)
-    loop.start()
-    for _ in range(3):
-        await clock.advance(await clock.next_sleep())
-    assert (loop.restarts, body.rounds, loop.is_running) == (3, 4, True)
-    assert log.at("error") == ["polling failed and starts again"] * 3
-    assert str(log.lines[0].fields["error"]).startswith("CancelledError at ")
-    await loop.stop()
-    assert not loop.is_running
 
 
 @asynchronous

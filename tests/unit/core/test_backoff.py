@@ -50,13 +50,9 @@ def test_the_draw_spreads_instances(failures: int, interval: float) -> None:
 
 
 def test_the_wait_doubles() -> None:
-    """With the largest draw, the waits are two intervals, four, eight, then the longest delay of ten."""
+    """With the largest draw, the waits are two intervals, four, eight, then the longest delay of ten, or a given ceiling."""
     delays = [delay_after_failure(failures, 1.0, 5.0) for failures in (1, 2, 3, 4, 40)]
     assert delays == [10.0, 20.0, 40.0, 50.0, 50.0]
-
-
-def test_another_ceiling_can_be_given() -> None:
-    """A caller can give another ceiling, for a source that is cheap to poll."""
     assert delay_after_failure(30, 1.0, 0.5, ceiling=2.0) == 2.0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -89,14 +90,8 @@ def test_every_operator_has_words_of_its_own() -> None:
     assert not [line for line in words if "holds" in line]
 
 
-class Mine:
-    """A custom strategy."""
-
-    name = "mine"
-
-    def is_enabled(self, parameters: object, context: object) -> bool:
-        """Return true."""
-        return True
+MINE = SimpleNamespace(name="mine", is_enabled=lambda parameters, context: True)
+"""A custom strategy."""
 
 
 @pytest.mark.parametrize(
@@ -121,7 +116,7 @@ class Mine:
 )  # fmt: skip
 def test_a_rule_in_words(rule: dict[str, Any], context: Context, line: str) -> None:
     """The text has the input of the strategy's own rule."""
-    assert line in texts(explained(feature("f", rule), context, custom_strategies={"mine": Mine()}))
+    assert line in texts(explained(feature("f", rule), context, custom_strategies={"mine": MINE}))
 
 
 @pytest.mark.parametrize("rule", [rollout("50", groupId="g"), rollout("50", stickiness="random")])

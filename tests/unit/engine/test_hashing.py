@@ -28,19 +28,16 @@ def test_a_split_hash_is_the_hash_of_the_whole(group: str, identifier: str, seed
 
 
 @pytest.mark.parametrize("size", range(12))
-@pytest.mark.parametrize("group", ["", "a", "ab", "abc", "abcd", "abcdefg"])
-def test_every_alignment_with_every_short_identifier(group: str, size: int) -> None:
-    """Identifiers shorter than what completes the prefix's last block hash right in each of the four alignments."""
-    identifier = "xyzuvwpqrstm"[:size]
-    expected = mmh3.hash(f"{group}:{identifier}".encode(), 0, signed=False)
-    assert Prefix(group, STRATEGY_SEED, False).hash(Identifier(identifier, False)) == expected
+def test_every_alignment_with_every_short_identifier(size: int) -> None:
+    """Identifiers shorter than what completes the prefix's last block hash right in each of the four alignments.
 
-
-def test_one_identifier_serves_many_prefixes() -> None:
-    """An identifier's blocks are computed once for each alignment and stay right for every prefix after."""
-    identifier = Identifier("user-4711", False)
-    for group in ["a", "bb", "ccc", "dddd"] * 2:
-        assert Prefix(group, 0, False).hash(identifier) == mmh3.hash(f"{group}:user-4711", 0, signed=False)
+    The blocks of an identifier are computed once for each alignment and stay right for every prefix after.
+    """
+    text = "xyzuvwpqrstm"[:size]
+    identifier = Identifier(text, False)
+    for group in ["", "a", "ab", "abc", "abcd", "abcdefg"] * 2:
+        expected = mmh3.hash(f"{group}:{text}".encode(), 0, signed=False)
+        assert Prefix(group, STRATEGY_SEED, False).hash(identifier) == expected
 
 
 def test_the_low_byte_encoding_is_the_reference_s() -> None:

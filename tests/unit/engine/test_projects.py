@@ -128,10 +128,18 @@ def test_names_of_projects_are_not_run_together() -> None:
 
 
 def test_a_toggle_without_a_project_belongs_to_all() -> None:
-    """An empty name and one that is no text count as none, as in the document for server-side SDKs."""
+    """An empty name and one that is no text count as none, as in the document for server-side SDKs.
+
+    A repeated feature has the project of its last copy. Malformed features, and those that a filter leaves out, are in no part.
+    """
     whole = snapshot(
         feature("none"), feature("empty", project=""), feature("p", project="p"), feature("q", project="q")
     )
+    repeated = snapshot(feature("a", project="p"), feature("a", strategy("default", EU), project="q"))
+    assert list(restrict(repeated, frozenset("p")).names) == []
+    assert list(restrict(repeated, frozenset("q")).names) == ["a"]
+    left = snapshot({"name": "bad", "project": "p", "strategies": 7}, feature("x", project="p"), name_prefix="y")
+    assert list(restrict(left, frozenset("p")).names) == []
     assert list(restrict(whole, frozenset("p")).names) == ["none", "empty", "p"]
     assert list(restrict(whole, frozenset()).names) == ["none", "empty"]
     assert list(restrict(whole, frozenset("pq")).names) == list(whole.names)
@@ -165,19 +173,6 @@ def test_a_volatile_toggle_of_another_project() -> None:
     whole = snapshot(chance, feature("p", strategy("default", EU), project="p"))
     assert whole.cache_keys.volatile and not restrict(whole, frozenset("p")).cache_keys.volatile
     assert restrict(whole, frozenset("q")).cache_keys.volatile
-
-
-def test_of_equal_names_the_last_counts() -> None:
-    """A repeated feature has the project of its last copy, which is served."""
-    whole = snapshot(feature("a", project="p"), feature("a", strategy("default", EU), project="q"))
-    assert list(restrict(whole, frozenset("p")).names) == []
-    assert list(restrict(whole, frozenset("q")).names) == ["a"]
-
-
-def test_features_that_are_left_out() -> None:
-    """Malformed features, and those that a filter leaves out, are in no part."""
-    whole = snapshot({"name": "bad", "project": "p", "strategies": 7}, feature("x", project="p"), name_prefix="y")
-    assert list(restrict(whole, frozenset("p")).names) == []
 
 
 def test_a_part_of_a_snapshot_whose_parts_were_reused() -> None:

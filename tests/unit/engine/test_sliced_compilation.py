@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -17,9 +18,9 @@ from flagsvc.engine.context import Context
 from flagsvc.engine.digest import digest
 from flagsvc.engine.explain import explain
 from flagsvc.engine.sliced_compilation import LARGE, STEP, PieceReading
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.engine.source import Unusual
 from support.evaluating import constraint, feature, rollout, strategy
+from unit.engine.test_refresh import compiled
 
 Json = dict[str, Any]
 
@@ -75,40 +76,37 @@ LONG = [
         "STR_STARTS_WITH", field="plan", values=[f"plan-{number}" for number in range(2_000)], caseInsensitive=True
     ),
 ]
+ON = strategy("default")
+VARIANTS = [variant(at) for at in range(200)]
+
+
+def configuration(*features: Json, segments: Sequence[Json] = ()) -> Json:
+    """Return a document."""
+    return {"features": list(features), "segments": list(segments)}
+
+
+def in_group(number: int) -> Json:
+    """Return a rollout of a group of its own, with a constraint."""
+    return rollout("50", groupId=str(number)) | {"constraints": [constraint("IN", values=[str(number)])]}
+
+
 DOCUMENTS: dict[str, Json] = {
-    "constraints": {"features": [feature("a", strategy("default", *many()))]},
-    "long lists": {"features": [feature(f"l{at}", strategy("default", each)) for at, each in enumerate(LONG)]},
-    "null": {"features": [feature("a", strategy("default", None, *LONG)), feature("b", strategy("default", *many()))]},
-    "strategies": {
-        "features": [
-            feature(
-                "a",
-                *[
-                    strategy(
-                        "flexibleRollout",
-                        constraint("IN", values=[str(at)]),
-                        parameters={"rollout": "50", "groupId": str(at)},
-                    )
-                    for at in range(200)
-                ],
-                strategy("default", segments=[1, 2, 9]),
-            )
-        ],
-        "segments": [segment(1, *LONG[:1]), segment(2)],
-    },
-    "variants": {
-        "features": [
-            feature("a", strategy("default"), variants=[variant(at) for at in range(200)]),
-            feature("b", strategy("default") | {"variants": [variant(at) for at in range(200)]}),
-            feature("c", strategy("default"), variants=[variant(at) for at in range(200)], enabled=False),
-            feature(
-                "d", strategy("default"), dependencies=[{"feature": "a", "variants": [f"v{at}"]} for at in range(400)]
-            ),
-        ]
-    },
-    "segments": {
-        "features": [feature(f"s{at}", strategy("default", segments=[at, 1])) for at in range(6)],
-        "segments": [
+    "constraints": configuration(feature("a", strategy("default", *many()))),
+    "long lists": configuration(*[feature(f"l{at}", strategy("default", each)) for at, each in enumerate(LONG)]),
+    "null": configuration(feature("a", strategy("default", None, *LONG)), feature("b", strategy("default", *many()))),
+    "strategies": configuration(
+        feature("a", *[in_group(at) for at in range(200)], strategy("default", segments=[1, 2, 9])),
+        segments=[segment(1, *LONG[:1]), segment(2)],
+    ),
+    "variants": configuration(
+        feature("a", ON, variants=VARIANTS),
+        feature("b", ON | {"variants": VARIANTS}),
+        feature("c", ON, variants=VARIANTS, enabled=False),
+        feature("d", ON, dependencies=[{"feature": "a", "variants": [f"v{at}"]} for at in range(400)]),
+    ),
+    "segments": configuration(
+        *[feature(f"s{at}", strategy("default", segments=[at, 1])) for at in range(6)],
+        segments=[
             segment(1, *LONG[:2]),
             segment(2, *many()),
             segment(3, None, *LONG[2:]),
@@ -117,21 +115,15 @@ DOCUMENTS: dict[str, Json] = {
             segment(4, *LONG[:1]),
             segment(5, {**LONG[0], "operator": "UNKNOWN"}),
         ],
-    },
-    "other": {
-        "features": [
-            feature("a", strategy("userWithId", parameters={"userIds": ",".join(USERS)}), description="é" * 9_000),
-            feature("none", more=USERS, strategies=[]),
-            feature("null", more=USERS, strategies=None),
-            feature("numbers", strategy("default"), more=[10**30, *range(5_000)]),
-            feature("deep", strategy("default"), more=nested(10)),
-            feature(
-                "empty",
-                strategy("default"),
-                more={"": {}, 'é\n"': USERS, "b": [{}] * 5_000, "c": [{"x": USERS}, {}, {"y": USERS}]},
-            ),
-        ]
-    },
+    ),
+    "other": configuration(
+        feature("a", strategy("userWithId", parameters={"userIds": ",".join(USERS)}), description="é" * 9_000),
+        feature("none", more=USERS, strategies=[]),
+        feature("null", more=USERS, strategies=None),
+        feature("numbers", ON, more=[10**30, *range(5_000)]),
+        feature("deep", ON, more=nested(10)),
+        feature("empty", ON, more={"": {}, 'é\n"': USERS, "b": [{}] * 5_000, "c": [{"x": USERS}, {}, {"y": USERS}]}),
+    ),
 }
 """Documents with large features and segments."""
 
@@ -141,16 +133,16 @@ def text(document: Json) -> bytes:
     return json.dumps(document).encode()
 
 
-def begun(body: bytes, options: CompileOptions, previous: Snapshot | None = None) -> Compilation:
+def begun(body: bytes, options: CompileOptions | None = None) -> Compilation:
     """Return the compiling of a document's bytes."""
-    building = Compiler(options).begin_text(body, previous)
+    building = Compiler(options or CompileOptions()).begin_text(body, None)
     assert building is not None
     return building
 
 
 def in_slices(document: Json, options: CompileOptions | None = None) -> Compiled:
     """Return the result of a compilation that stops wherever it can."""
-    building = begun(text(document), options or CompileOptions())
+    building = begun(text(document), options)
     while not building.advance(1):
         pass
     return building.compiled()
@@ -235,13 +227,14 @@ def test_features_that_are_not_wanted_are_left_out() -> None:
 @pytest.mark.parametrize("name", ["constraints", "long lists", "strategies", "variants", "segments"])
 def test_no_step_is_long(name: str) -> None:
     """A slice ends within a large feature or segment: no step costs more than a small part of a slice."""
-    building = begun(text(DOCUMENTS[name]), CompileOptions())
+    building = begun(text(DOCUMENTS[name]))
     costs = list(building.steps)
     assert max(costs) <= 4 * STEP < SLICE
     assert sum(costs) > 2 * LARGE
 
 
 SMALL_PIECES: dict[str, Json] = {
+    "constraints": feature("a", strategy("default", *many(3_600))),
     "strategies without constraints": feature("a", *[strategy("default") for _ in range(4_000)]),
     "long groups": feature("a", *[rollout(5, groupId="g" * 5_000) for _ in range(100)]),
     "references to segments": feature("a", *[strategy("default", segments=[1] * 1_000) for _ in range(50)]),
@@ -256,38 +249,26 @@ SMALL_PIECES: dict[str, Json] = {
 
 @pytest.mark.parametrize("name", SMALL_PIECES)
 def test_small_pieces_have_costs(name: str) -> None:
-    """What is short in a document and takes long is compiled in many slices."""
+    """What is short in a document and takes long is compiled in many slices of the poller's budget."""
     document = {"features": [SMALL_PIECES[name]], "segments": [segment(1, constraint("IN", values=["x"]))]}
-    slices, building = 1, begun(text(document), CompileOptions())
+    slices, building = 1, begun(text(document))
     while not building.advance(SLICE):
         slices += 1
     assert slices >= 30
-    assert told(building.compiled()) == told(in_one_go(document, CompileOptions()))
+    assert told(building.compiled()) == told(in_one_go(document))
 
 
 def test_patterns_of_a_segment_are_compiled_in_slices() -> None:
     """A segment with a pattern is never compiled at once."""
     document = {"features": [], "segments": [segment(1, *[constraint("REGEX", value=f"a{n}") for n in range(50)])]}
-    assert sum(begun(text(document), CompileOptions()).steps) > 50 * STEP
-
-
-def test_a_slice_ends_within_a_feature() -> None:
-    """One feature with thousands of constraints takes many slices of the poller's budget."""
-    document = {"features": [feature("a", strategy("default", *many(4_000)))]}
-    slices, building = 1, begun(text(document), CompileOptions())
-    while not building.advance(SLICE):
-        slices += 1
-    assert slices >= 4_000 * 100 / SLICE
-    assert building.compiled().snapshot.names.keys() == {"a"}
+    assert sum(begun(text(document)).steps) > 50 * STEP
 
 
 @pytest.mark.parametrize("place", ["features", "segments"])
 def test_what_the_strict_decoder_refuses_in_a_large_piece_is_unusual(place: str) -> None:
     """A number beyond all doubles is unusual at any place."""
     piece = json.dumps({"name": "a", "id": 1, "constraints": many(), "more": [USERS, "@"]}).replace('"@"', "1e999")
-    building = begun(
-        f'{{"features":[],"{place}":[{piece}]}}'.replace('"features":[],"f', '"f').encode(), CompileOptions()
-    )
+    building = begun(f'{{"features":[],"{place}":[{piece}]}}'.replace('"features":[],"f', '"f').encode())
     with pytest.raises(Unusual):
         building.advance(10**9)
 
@@ -298,31 +279,25 @@ def test_a_large_feature_is_compiled_again_with_its_segment() -> None:
 
     def document(*segments: Json, name: str = "b") -> bytes:
         flag = feature("a", strategy("default", *many(300), segments=[1]))
-        return text({"features": [flag, feature(name)], "segments": list(segments)})
+        return text(configuration(flag, feature(name), segments=segments))
 
-    def compiled(body: bytes, previous: Snapshot | None) -> Snapshot:
-        building = compiler.begin_text(body, previous)
-        assert building is not None
-        assert building.advance(10**9)
-        return building.compiled().snapshot
-
-    first = compiled(document(segment(1, *LONG[:1])), None)
-    assert compiled(document(segment(1, *LONG[:1])), first) is first
-    second = compiled(document(segment(1, *LONG[1:2])), first)
+    first = compiled(compiler, document(segment(1, *LONG[:1]))).snapshot
+    assert compiled(compiler, document(segment(1, *LONG[:1])), first).snapshot is first
+    second = compiled(compiler, document(segment(1, *LONG[1:2])), first).snapshot
     assert second.lineage.parts[0] is not first.lineage.parts[0]
     spelled = {"constraints": LONG[1:2], "name": "s", "id": 1}  # other bytes of the same content
-    third = compiled(document(spelled, name="c"), second)
+    third = compiled(compiler, document(spelled, name="c"), second).snapshot
     assert third.lineage.parts[0] is second.lineage.parts[0]
     assert third.lineage.segment_parts[0] is not second.lineage.segment_parts[0]
     for snapshot, body in ((second, document(segment(1, *LONG[1:2]))), (third, document(spelled, name="c"))):
-        alone = compiled(body, None)
+        alone = compiled(compiler, body).snapshot
         assert snapshot.revision == alone.revision
         assert [snapshot.all(context) for context in CONTEXTS] == [alone.all(context) for context in CONTEXTS]
 
 
 def test_a_large_segment_that_nobody_names_changes_nothing() -> None:
     """A segment without features is compiled, but changes nothing."""
-    document = {"features": [feature("a", strategy("default", segments=[1]))], "segments": [segment(7, *many())]}
+    document = configuration(feature("a", strategy("default", segments=[1])), segments=[segment(7, *many())])
     assert told(in_slices(document))[:6] == told(in_one_go(document))[:6]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -251,13 +252,8 @@ def test_whatever_a_node_raises_harms_only_that_toggle() -> None:
         def __bool__(self) -> bool:
             raise RuntimeError("no truth")
 
-    class Odd:
-        name = "odd"
-
-        def is_enabled(self, parameters: object, context: object) -> object:
-            return Truthless()
-
-    made = snapshot(feature("f", strategy("odd")), feature("g"), custom_strategies={"odd": Odd()})
+    odd = SimpleNamespace(name="odd", is_enabled=lambda parameters, context: Truthless())
+    made = snapshot(feature("f", strategy("odd")), feature("g"), custom_strategies={"odd": odd})
     assert names(made.enabled(Context())) == ["g"]
     assert [(each.kind, each.name) for each in made.take_faults()] == [("strategy", "odd")]
 

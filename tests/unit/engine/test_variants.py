@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.engine.context import Context
-from support.evaluating import constraint, feature, snapshot, strategy, toggles
+from support.evaluating import feature, snapshot, toggles
 
 SEED = 86028157
 
@@ -66,15 +66,6 @@ def test_negative_weights() -> None:
     assert drawn(feature("f", variants=odd), Context(user_id="7")) == "b"
     beyond = [variant("a", 10), variant("b", -10), variant("c", 0), variant("d", 4)]
     assert drawn(feature("f", variants=beyond), Context(user_id="7")) == "a"
-
-
-def test_the_variant_is_of_the_strategy_that_is_on() -> None:
-    """Each strategy has variants of its own; the first strategy that is on decides."""
-    first = strategy("default", constraint("IN", values=["eu"])) | {"variants": [variant("first")]}
-    second = strategy("default") | {"variants": [variant("second")]}
-    flag = feature("f", first, second, variants=[variant("own")])
-    assert drawn(flag, Context(properties={"region": "eu"})) == "first"
-    assert drawn(flag, Context()) == "second"
 
 
 @pytest.mark.parametrize(

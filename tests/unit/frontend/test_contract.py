@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -260,35 +261,26 @@ def test_nothing_about_a_user_is_logged(client: AppClient) -> None:
 
 
 def test_before_the_first_document(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the database is away from the start, the answer is a 503 that says when to come back. A program error is a 500."""
+    """While the database is away from the start, the answer is a 503 that says when to come back. Any other error is a 500."""
     away = DatabaseError("away")
     away.__cause__ = OperationalError("", {}, Exception())
-    for error, status in ((away, 503), (ValueError("some-detail"), 500)):
+    for error, status in ((away, 503), (DatabaseError("broken"), 500), (ValueError("some-detail"), 500)):
         with monkeypatch.context() as patch:
-            patch.setattr(client.server.documents, "get", raising(error))
+            patch.setattr(client.server.documents, "get", Mock(side_effect=error))
             answer = ask(client)
         assert (answer.status, answer.headers["access-control-allow-origin"]) == (status, "*")
-        assert ("retry-after" in answer.headers) is (status == 503)
+        assert answer.headers.get("retry-after") == ("5" if status == 503 else None)
     assert names(ask(client)) == ["basket", "on"]
-    assert client.log.at("error") == ["an unexpected error"]
+    assert client.log.at("error") == ["an unexpected error"] * 2
     assert "some-detail" not in repr(client.log.lines)
 
 
 def test_a_failing_check_is_an_answer(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error in a check is logged without its message, and answered with 500."""
-    monkeypatch.setattr(client.server.keyring, "find", raising(ValueError("some-detail")))
+    monkeypatch.setattr(client.server.keyring, "find", Mock(side_effect=ValueError("some-detail")))
     assert ask(client).status == 500
     assert client.log.at("error") == ["an unexpected error"]
     assert "some-detail" not in repr(client.log.lines)
-
-
-def raising(error: Exception) -> Callable[[object], NoReturn]:
-    """Return a function that raises an error."""
-
-    def fail(_: object) -> NoReturn:
-        raise error
-
-    return fail
 
 
 def test_what_a_transport_asks(client: AppClient) -> None:

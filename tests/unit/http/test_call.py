@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.http.call import HEADERS, KEY, LONGEST_READ, Call, Handler, RouteCounts, StatusCounts
+from flagsvc.http.call import HEADERS, KEY, LONGEST_READ, Call, Handler, RouteCounts
 from flagsvc.http.messages import Headers, HttpError, Request
 
 TABLE = {**HEADERS, b"authorization": KEY}
@@ -81,20 +81,13 @@ def test_a_length_that_is_no_number() -> None:
     assert caught.value.status == 400
 
 
-def test_a_tally_counts_statuses() -> None:
-    """Each status has its own count."""
-    tally = StatusCounts("GET", "/a")
-    for status in (200, 200, 304):
-        tally.add(status)
-    assert tally.statuses == {200: 2, 304: 1}
-
-
 def test_counts_by_route() -> None:
-    """One method of one route has one tally for all callers; all are listed in the order of the first question."""
+    """One method of one route counts each status for all callers. The tallies are in the order of the first question."""
     counts = RouteCounts()
     first, other = counts.of("GET", "/a"), counts.of("POST", "/a")
-    counts.of("GET", "/a").add(200)
-    assert counts.of("GET", "/a") is first and first.statuses == {200: 1} and other.statuses == {}
+    for status in (200, 200, 304):
+        counts.of("GET", "/a").add(status)
+    assert counts.of("GET", "/a") is first and first.statuses == {200: 2, 304: 1} and other.statuses == {}
     assert [(each.method, each.route) for each in counts.every] == [("GET", "/a"), ("POST", "/a")]
 
 

@@ -6,6 +6,7 @@ import asyncio
 import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
@@ -15,17 +16,6 @@ from support.aio import asynchronous, until
 
 SOON_S = 0.02
 LONG_S = 60.0
-
-
-class CallCounter:
-    """Counts how often it is called."""
-
-    def __init__(self) -> None:
-        self.times = 0
-
-    def __call__(self) -> None:
-        """Count one call."""
-        self.times += 1
 
 
 class Hanging:
@@ -63,9 +53,9 @@ async def gives(value: str) -> str:
     return value
 
 
-async def fails() -> str:
-    """Raise."""
-    raise KeyError("broken")
+FAILS = AsyncMock(side_effect=KeyError("broken"))
+LEAVES = AsyncMock(return_value=True)
+"""A caller that has gone."""
 
 
 async def is_cancelled() -> str:
@@ -81,9 +71,9 @@ async def test_work_that_ends_in_time() -> None:
     """Its result and its error come through, and nothing is left."""
     before = asyncio.all_tasks()
     deadline = Deadline(LONG_S)
-    assert await deadline.wait_for(gives("a"), CallCounter()) == "a"
+    assert await deadline.wait_for(gives("a"), Mock()) == "a"
     with pytest.raises(KeyError):
-        await deadline.wait_for(fails(), CallCounter())
+        await deadline.wait_for(FAILS(), Mock())
     assert asyncio.all_tasks() == before
 
 
@@ -91,11 +81,11 @@ async def test_work_that_ends_in_time() -> None:
 async def test_work_that_takes_too_long() -> None:
     """The work is cancelled, and the caller gets the error at once. Work that then ends is not reported."""
     before = asyncio.all_tasks()
-    work, told, deadline = Hanging(), CallCounter(), Deadline(SOON_S)
+    work, told, deadline = Hanging(), Mock(), Deadline(SOON_S)
     with pytest.raises(OverdueError):
         await deadline.wait_for(work.run(), told)
     await until(lambda: asyncio.all_tasks() == before)
-    assert (work.cancelled, told.times, deadline.stuck) == (1, 0, 0)
+    assert (work.cancelled, told.call_count, deadline.stuck) == (1, 0, 0)
 
 
 @asynchronous
@@ -103,7 +93,7 @@ async def test_work_whose_waiter_is_gone() -> None:
     """Is cancelled with it."""
     before = asyncio.all_tasks()
     work, deadline = Hanging(), Deadline(LONG_S)
-    waiting = asyncio.create_task(deadline.wait_for(work.run(), CallCounter()))
+    waiting = asyncio.create_task(deadline.wait_for(work.run(), Mock()))
     await until(lambda: work.begun == 1)
     waiting.cancel()
     await asyncio.wait([waiting])
@@ -116,7 +106,7 @@ async def test_work_whose_waiter_is_gone() -> None:
 async def test_work_that_does_not_let_itself_be_cancelled(gone: bool, impatient: None) -> None:
     """The caller continues. Work that still runs is reported and counted until it ends."""
     before = asyncio.all_tasks()
-    work, told, deadline = Hanging(stubborn=True), CallCounter(), Deadline(LONG_S if gone else SOON_S)
+    work, told, deadline = Hanging(stubborn=True), Mock(), Deadline(LONG_S if gone else SOON_S)
     waiting = asyncio.create_task(deadline.wait_for(work.run(), told))
     await until(lambda: work.begun == 1)
     if gone:
@@ -124,7 +114,7 @@ async def test_work_that_does_not_let_itself_be_cancelled(gone: bool, impatient:
     await asyncio.wait([waiting])
     assert waiting.cancelled() if gone else isinstance(waiting.exception(), OverdueError)
     await until(lambda: deadline.stuck == 1)
-    assert told.times == 1 and work.cancelled == 1
+    assert told.call_count == 1 and work.cancelled == 1
     work.released.set()
     await until(lambda: deadline.stuck == 0)
     assert asyncio.all_tasks() == before
@@ -137,7 +127,7 @@ async def test_too_much_that_goes_on(impatient: None, monkeypatch: pytest.Monkey
     works, deadline = [Hanging(stubborn=True) for _ in range(2)], Deadline(SOON_S)
     for work in works:
         with pytest.raises(OverdueError):
-            await deadline.wait_for(work.run(), CallCounter())
+            await deadline.wait_for(work.run(), Mock())
     await until(lambda: deadline.stuck == 2)
     with pytest.raises(CrowdedError):
         deadline.check()
@@ -151,7 +141,7 @@ async def test_too_much_that_goes_on(impatient: None, monkeypatch: pytest.Monkey
 async def test_work_that_is_cancelled_from_inside() -> None:
     """The work has failed, but the caller is not cancelled."""
     with pytest.raises(CancelledInsideError):
-        await Deadline(LONG_S).wait_for(is_cancelled(), CallCounter())
+        await Deadline(LONG_S).wait_for(is_cancelled(), Mock())
 
 
 async def stays() -> bool:
@@ -160,23 +150,12 @@ async def stays() -> bool:
     return True
 
 
-async def leaves() -> bool:
-    """Be gone."""
-    return True
-
-
-async def cannot_be_seen() -> bool:
-    """Return None, because it is unknown."""
-    return False
-
-
-async def raises() -> bool:
-    """Fail to look."""
-    raise IndexError
-
-
 @asynchronous
-@pytest.mark.parametrize("gone", [stays, cannot_be_seen, raises])
+@pytest.mark.parametrize(
+    "gone",
+    [stays, AsyncMock(return_value=False), AsyncMock(side_effect=IndexError)],
+    ids=["stays", "unknown", "raises"],
+)
 async def test_a_present_caller_gets_the_result(gone: Callable[[], Awaitable[bool]]) -> None:
     """This also holds if it is unknown whether the caller has gone. No task remains, and the loop logs nothing."""
     before = asyncio.all_tasks()
@@ -184,7 +163,7 @@ async def test_a_present_caller_gets_the_result(gone: Callable[[], Awaitable[boo
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
     assert await run_until_gone(gives("a"), gone) == "a"
     with pytest.raises(KeyError):
-        await run_until_gone(fails(), gone)
+        await run_until_gone(FAILS(), gone)
     await until(lambda: asyncio.all_tasks() == before)
     gc.collect()
     assert complaints == []
@@ -195,7 +174,7 @@ async def test_work_for_a_caller_that_has_gone_is_cancelled() -> None:
     """The work is cancelled, also if the waiting task is cancelled."""
     before = asyncio.all_tasks()
     work = Hanging()
-    assert await run_until_gone(work.run(), leaves) is None
+    assert await run_until_gone(work.run(), LEAVES) is None
     await until(lambda: work.cancelled == 1)
     waiting = asyncio.create_task(run_until_gone(work.run(), stays))
     await until(lambda: work.begun == 2)
@@ -210,4 +189,4 @@ async def test_what_somebody_else_has_taken_over_goes_on() -> None:
     """A future, such as a thread's, is waited for even if the caller has gone."""
     future = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().call_later(SOON_S, future.set_result, "done")
-    assert await run_until_gone(future, leaves) == "done"
+    assert await run_until_gone(future, LEAVES) == "done"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from flagsvc.http import http_errors
-from flagsvc.http.messages import HttpError, Request, Response, below, invalid
+from flagsvc.http.messages import HttpError, Response, below, invalid
 from flagsvc.http.reached_limits import LIMITS, VALUE, Reached
 
 
@@ -45,14 +45,6 @@ def test_what_a_caller_sent_is_shown_short_and_harmless() -> None:
 def test_when_to_send_a_key_again(seconds: float, told: int) -> None:
     """The caller is told whole seconds, which are enough."""
     assert http_errors.key_unavailable(seconds).retry == told
-
-
-def test_a_request_keeps_what_it_is_given() -> None:
-    """A request has all given parts, with defaults for its origin."""
-    request = Request(b"GET", b"/a", b"b=c", [(b"d", b"e")])
-    assert (request.method, request.path, request.query) == (b"GET", b"/a", b"b=c")
-    assert request.headers == [(b"d", b"e")]
-    assert (request.peer, request.scheme, request.root) == ("", "http", b"")
 
 
 def test_headers_are_the_shared_ones_and_the_own_ones() -> None:

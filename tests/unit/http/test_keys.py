@@ -13,15 +13,14 @@ from support import forms
 
 
 def test_a_key_set_holds_its_keys_and_nothing_else() -> None:
-    """A set contains its keys as UTF-8, but no parts, extensions or other letter cases of them."""
+    """A set contains its keys as UTF-8, but no parts, extensions or other letter cases of them. An empty set has no empty key.
+
+    White space around a key is ignored, because parsers handle it differently.
+    """
     keys = KeySet(["abc", "d", "ключ"])
-    assert all(keys.contains(key) for key in (b"abc", b"d", "ключ".encode()))
+    assert all(keys.contains(key) for key in (b"abc", b"d", "ключ".encode(), b" abc\t "))
     assert not any(keys.contains(key) for key in (b"", b"ab", b"abcd", b"ABC", b"a bc", b"\xff"))
-
-
-def test_blanks_round_a_value_do_not_belong_to_it() -> None:
-    """White space around a key is ignored, because parsers handle it differently."""
-    assert KeySet(["abc"]).contains(b" abc\t ")
+    assert not KeySet([]).contains(b"")
 
 
 def test_digests_cannot_be_foreseen() -> None:
@@ -35,16 +34,14 @@ def test_digests_cannot_be_foreseen() -> None:
     assert KeySet(["abc"]).digests == {salted(b"abc")}
 
 
-def test_an_empty_key_set_holds_nothing() -> None:
-    """A set without keys does not contain the empty key."""
-    assert not KeySet([]).contains(b"")
-
-
 def test_keys_are_not_kept() -> None:
-    """The set keeps only digests of its keys."""
+    """The set keeps only digests of its keys, and of keys that are added."""
     keys = KeySet(["very-secret-key"])
     assert b"very-secret-key" not in b"".join(keys.digests)
     assert "very-secret-key" not in repr(keys)
+    more = Keys([], [])
+    more.add(b"very-secret-key", server=False)
+    assert more.client.added == {salted(b"very-secret-key")}
 
 
 def test_the_key_sets_of_an_application() -> None:
@@ -77,13 +74,6 @@ def test_a_key_that_is_listed_and_added() -> None:
     assert keys.client.lists(b" both ") and not keys.client.lists(b"added") and not keys.server.lists(b"both")
     keys.remove(b"both")
     assert keys.client.contains(b"both") and keys.either.contains(b"both")
-
-
-def test_added_keys_are_not_kept() -> None:
-    """Only digests of them are kept."""
-    keys = Keys([], [])
-    keys.add(b"very-secret-key", server=False)
-    assert keys.client.added == {salted(b"very-secret-key")}
 
 
 def test_an_added_key_of_the_other_kind() -> None:

@@ -30,7 +30,10 @@ EMPTY = MetricRow[int]("empty", "gauge", "Has no numbers yet.", lambda _: {})
 
 
 def test_the_text() -> None:
-    """Bare rows come first, then the operating system's figures, then the others. A counter gets its suffix."""
+    """Bare rows come first, then the operating system's figures, then the others. A counter gets its suffix.
+
+    An unknown metric is left out, not written without numbers.
+    """
     processes = [GaugeMetricFamily("process_threads", "Threads.", 3)]
     assert exposition(measure([COUNTER, GAUGE, BARE, ABSENT, EMPTY], 5), processes).decode().splitlines() == [
         "# HELP up 1 while it runs.",
@@ -64,11 +67,6 @@ def test_a_bare_row_with_labels() -> None:
     row = Measured("name", "gauge", "What it is.", ("one", "two"), True, {("a", "b"): 1, ("c", "d"): 2.5})
     assert bare_lines(row)[2:] == ['name{one="a",two="b"} 1', 'name{one="c",two="d"} 2']
     assert [label_text(row, ("a", "b")), label_text(row._replace(labels=()), ())] == ['{one="a",two="b"}', ""]
-
-
-def test_what_cannot_be_told_is_left_out() -> None:
-    """An unknown metric is left out, not written without numbers."""
-    assert [row.name for row in measure([GAUGE, ABSENT, EMPTY], 1)] == ["size", "empty"]
 
 
 def test_numbers_that_were_read_elsewhere() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-import schemathesis
 
 from flagsvc.http.openapi import ApiDescription, Operation, content_of, document, failure, headers_of
 from flagsvc.http.route import Documented, Parameter, RouteRow
@@ -47,23 +45,6 @@ def written(row: RouteRow, **given: Any) -> dict[str, Any]:
     content = document(PROGRAM, [Operation(row=row, path=row.path, **fields)], components([BOOK, ERROR]), "")
     found: dict[str, Any] = content["paths"][row.path][row.method.lower()]
     return found
-
-
-def test_a_reader_of_openapi_reads_it() -> None:
-    """A validator of OpenAPI finds no fault with a document that uses every part of the writer."""
-    answers = {"200": {"description": "OK"} | content_of(ADD), "404": failure(MISSING, ERROR)}
-    operations = [
-        Operation(SHELF, "/books", "list", "Sorted.", (), {"200": {"description": "OK"} | content_of(SHELF)}),
-        Operation(ADD, "/books/{shelf}", "add", "", ("reader",), answers, ("shelf",)),
-    ]
-    content = document(PROGRAM, operations, components([BOOK, ERROR]), "/mount")
-    schema = schemathesis.openapi.from_dict(json.loads(json.dumps(content)))
-    schema.validate()
-    assert len([result.ok() for result in schema.get_all_operations()]) == 2  # type: ignore[union-attr]
-    assert content["servers"] == [{"url": "/mount"}]
-    assert content["components"]["securitySchemes"] == {
-        "reader": {"type": "apiKey", "in": "header", "name": "x-card", "description": "A reader's card."}
-    }
 
 
 def test_methods_of_one_path_stand_together() -> None:

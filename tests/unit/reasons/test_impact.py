@@ -68,92 +68,43 @@ def test_shares(
     assert (found.may_gain, found.may_lose) == (may_gain, may_lose)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "words"),
-    [
-        (rollout(10), rollout(25), ["15 % of the users by userId get it.", "No user loses it."]),
-        (
-            rollout(10),
-            rollout(25, group="h"),
-            [
-                "All users are drawn again, because the group or what it sticks to changes.",
-                "22.5 % of the users by userId get it.",
-                "7.5 % of the users by userId lose it.",
-            ],
-        ),
-        (
-            rollout(10, "default"),
-            rollout(10, "userId"),
-            ["Those without userId lose it.", "No user gets it who does not have it now."],
-        ),
-        (
-            rollout(10, "userId"),
-            rollout(10, "default"),
-            ["Of those without userId, 10 % get it.", "No user loses it."],
-        ),
-        (
-            rollout(100, "default"),
-            rollout(25, "company"),
-            [
-                "75 % of the users by company lose it.",
-                "Those without company lose it.",
-                "No user gets it who does not have it now.",
-            ],
-        ),
-        (
-            rollout(25, "company"),
-            rollout(100, "default", "other"),
-            ["75 % of the users by company get it.", "Of those without company, 100 % get it.", "No user loses it."],
-        ),
-        (
-            rollout(10, constraints=users("1")),
-            rollout(10, constraints=users("1", "2", "3")),
-            ["userId is one of 1, 2, 3: 2 added (2, 3).", "No user loses it."],
-        ),
-        (
-            rollout(10, constraints=users("1", operator="NOT_IN")),
-            rollout(10, constraints=users("1", "2", operator="NOT_IN")),
-            ["userId is none of 1, 2: 1 added (2).", "No user gets it who does not have it now."],
-        ),
-        (
-            rollout(10, constraints=users("1", inverted=True)),
-            rollout(10, constraints=users("2", inverted=True)),
-            ["userId is not 2: 1 added (2), 1 removed (1)."],
-        ),
-        (
-            rollout(10, segments=[1]),
-            rollout(10, constraints=users("1")),
-            ["Added: userId is 1.", "Removed: in segment beta: everyone."],
-        ),
-        (
-            rollout(10, constraints=users("1", "2")),
-            rollout(10, constraints=users("2", "1")),
-            ["No user gets it or loses it by this."],
-        ),
-        (
-            rollout(10, constraints=[None]),
-            rollout(10),
-            ["Removed: never: a constraint that is no object.", "No user loses it."],
-        ),
-        (
-            rollout(10, constraints=[None]),
-            rollout(10, constraints=users("1")),
-            ["Removed: never: a constraint that is no object.", "Added: userId is 1."],
-        ),
-        (
-            rollout(100, "random"),
-            rollout(25, "default"),
-            ["75 % of the requests lose it.", "No user gets it who does not have it now."],
-        ),
-        (
-            spec({"name": "mine"}),
-            rollout(10),
-            ["The rule changes. Who gets it and who loses it depends on what contexts have."],
-        ),
-    ],
-)
-def test_words(before: StrategySpec, after: StrategySpec, words: list[str]) -> None:
+NO_GAIN, NO_LOSS = "No user gets it who does not have it now.", "No user loses it."
+AGAIN_WORDS = "All users are drawn again, because the group or what it sticks to changes."
+NEVER = "Removed: never: a constraint that is no object."
+
+
+def ten(*values: str, operator: str = "IN", inverted: bool = False) -> StrategySpec:
+    """Return a rollout to 10 % of some users."""
+    return rollout(10, constraints=users(*values, operator=operator, inverted=inverted))
+
+
+CHANGES: list[tuple[StrategySpec, StrategySpec, *tuple[str, ...]]] = [
+    (rollout(10), rollout(25), "15 % of the users by userId get it.", NO_LOSS),
+    (rollout(10), rollout(25, group="h"), AGAIN_WORDS, "22.5 % of the users by userId get it.",
+     "7.5 % of the users by userId lose it."),
+    (rollout(10, "default"), rollout(10, "userId"), "Those without userId lose it.", NO_GAIN),
+    (rollout(10, "userId"), rollout(10, "default"), "Of those without userId, 10 % get it.", NO_LOSS),
+    (rollout(100, "default"), rollout(25, "company"), "75 % of the users by company lose it.", "Those without company lose it.",
+     NO_GAIN),
+    (rollout(25, "company"), rollout(100, "default", "other"), "75 % of the users by company get it.",
+     "Of those without company, 100 % get it.", NO_LOSS),
+    (ten("1"), ten("1", "2", "3"), "userId is one of 1, 2, 3: 2 added (2, 3).", NO_LOSS),
+    (ten("1", operator="NOT_IN"), ten("1", "2", operator="NOT_IN"), "userId is none of 1, 2: 1 added (2).", NO_GAIN),
+    (ten("1", inverted=True), ten("2", inverted=True), "userId is not 2: 1 added (2), 1 removed (1)."),
+    (rollout(10, segments=[1]), ten("1"), "Added: userId is 1.", "Removed: in segment beta: everyone."),
+    (ten("1", "2"), ten("2", "1"), "No user gets it or loses it by this."),
+    (rollout(10, constraints=[None]), rollout(10), NEVER, NO_LOSS),
+    (rollout(10, constraints=[None]), ten("1"), NEVER, "Added: userId is 1."),
+    (rollout(100, "random"), rollout(25, "default"), "75 % of the requests lose it.", NO_GAIN),
+    (spec({"name": "mine"}), rollout(10), "The rule changes. Who gets it and who loses it depends on what contexts have."),
+]  # fmt: skip
+"""A strategy before and after, and what is said of the change."""
+
+
+@pytest.mark.parametrize("row", CHANGES)
+def test_words(row: tuple[StrategySpec, StrategySpec, *tuple[str, ...]]) -> None:
     """The sentences say who gets it, who loses it, and which conditions changed."""
+    before, after, *words = row
     assert impact_of(before, after, SEGMENTS).words() == words
 
 

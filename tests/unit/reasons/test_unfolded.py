@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from flagsvc.core.errors import DocumentError
-from flagsvc.engine.compile import CompileOptions
 from flagsvc.engine.context import Context
-from flagsvc.reasons.unfolded import Unfolded
 from flagsvc.reasons.whole import explain_whole
 from support.evaluating import constraint, feature, rollout, strategy
 from support.whole import check_whole, unfolded
@@ -67,12 +62,6 @@ def test_the_snapshot_is_folded_as_asked() -> None:
     assert len(unfolded(flag, fold=False).compiled.snapshot.toggles["f"].strategies) == 2
     found = folded.feature("f")
     assert found is not None and len(found.strategies) == 2
-
-
-def test_what_is_no_document() -> None:
-    """The error is the compiler's."""
-    with pytest.raises(DocumentError, match="features"):
-        Unfolded({"features": 7}, CompileOptions())
 
 
 def test_a_flag_that_is_left_out_has_no_nodes() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import islice
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ from flagsvc.reasons.steps import (
 from flagsvc.reasons.whole import explain_whole
 from support.evaluating import constraint, feature, region, rollout, strategy
 from support.whole import check_whole, unfolded, whole
+from unit.engine.test_strategies import Broken
 
 MOMENT = 1642860000000.0
 SEEDS = range(12)
@@ -162,39 +163,17 @@ def test_rules_with_a_list() -> None:
     assert only(whole(feature("f", strategy()), Context())).field is None
 
 
-class Faulty:
-    """A custom strategy that raises."""
-
-    name = "faulty"
-
-    def is_enabled(self, parameters: Mapping[str, str], context: Context) -> bool:
-        """Raise."""
-        raise ValueError("no such shop")
-
-
-class Pure:
-    """A custom strategy that is on."""
-
-    name = "pure"
-    pure = True
-
-    def is_enabled(self, parameters: Mapping[str, str], context: Context) -> bool:
-        """Return true."""
-        return True
-
-
-CUSTOM = {"faulty": Faulty(), "pure": Pure()}
-
-
 def test_custom_code() -> None:
     """A fault is in the step, and in no other one; it does not count as a fault of the snapshot."""
-    made = unfolded(feature("f", strategy("faulty"), strategy("pure"), strategy("faulty")), custom_strategies=CUSTOM)
+    pure = SimpleNamespace(name="pure", pure=True, is_enabled=lambda parameters, context: True)
+    own = {"broken": Broken(), "pure": pure}
+    made = unfolded(feature("f", strategy("broken"), strategy("pure"), strategy("broken")), custom_strategies=own)
     check_whole(made, Context())
     [found] = explain_whole(made, Context())
     steps = [each.steps[0] for each in found.strategies()]
     assert all(isinstance(step, CustomStep) for step in steps)
     told = [(step.name, step.fault, step.pure, step.answer) for step in steps if isinstance(step, CustomStep)]
-    broken = ("faulty", "ValueError: no such shop", False, False)
+    broken = ("broken", "ValueError: no", False, False)
     assert told == [broken, ("pure", None, True, True), broken]
     assert found.strategy == 2
     assert not made.compiled.snapshot.take_faults()

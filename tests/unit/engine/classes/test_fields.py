@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +10,8 @@ from flagsvc.engine.classes.fields import CHARACTER, CHARACTERS, ENTRIES, MAX_WO
 from flagsvc.engine.classes.users import LAST_NUMBER, MAX_USERS, READ_AT_ONCE, UserLists
 from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.context import Context
-from flagsvc.engine.snapshot import Snapshot
 from support.evaluating import classes_of, constraint, feature, region, rollout, snapshot, strategy
+from unit.engine.test_refresh import compiled, text
 
 
 def classes(*features: object, **more: Any) -> ContextClasses:
@@ -85,16 +84,6 @@ def holding(lists: UserLists, *users: str) -> list[list[int]]:
 
 
 LONG = frozenset([str(user) for user in range(READ_AT_ONCE + 1)])
-
-
-def test_lists_of_users_are_read_backwards() -> None:
-    """One look-up tells which lists hold a user; lists that are long are asked by themselves."""
-    lists, steps = read([frozenset({"a", "b"}), LONG, frozenset({"b", "7"}), frozenset({"b"})])
-    assert steps == [2, 0, 2, 1]
-    assert holding(lists, "a", "b", "7", "8", "c") == [[1], [1, 3, 4], [2, 3], [2], []]
-    assert lists.holding(Context(properties={"userId": "a"})) == (1,)
-    assert lists.number(LONG) == 2
-    assert lists.holding(Context()) == UserLists().holding(Context(user_id="a")) == ()
 
 
 def test_lists_that_stay_are_not_read_again() -> None:
@@ -192,27 +181,6 @@ def test_what_is_not_tested_for_lack_of_work_is_left_out_first() -> None:
     assert found.dropped == {"plan"}
 
 
-def test_what_constraints_cost() -> None:
-    """Patterns cost most, then networks, versions and numbers, then texts by the number of their values."""
-    costs = {
-        "IN": 1,
-        "STR_CONTAINS": 1 + 40 // 4,
-        "NUM_GT": 5,
-        "SEMVER_GT": 5,
-        "IN_CIDR": 10,
-        "REGEX": 100,
-    }
-    rows = {
-        "STR_CONTAINS": {"values": [str(at) for at in range(40)]},
-        "IN_CIDR": {"values": ["192.0.2.0/24"]},
-        "IN": {"values": [str(at) for at in range(100)]},
-    }
-    for operator, cost in costs.items():
-        more = rows.get(operator, {"value": "1.2.3" if operator == "SEMVER_GT" else "1"})
-        [field] = classes(feature("f", strategy("default", constraint(operator, **more)))).fields
-        assert field.work == cost, operator
-
-
 def test_a_field_with_too_many_patterns_is_left_out() -> None:
     """A field that makes too many classes is dropped, its predicates are open, and the rest stays."""
     letters = "abcdefghijklmnop"
@@ -233,28 +201,17 @@ def test_a_field_with_too_many_patterns_is_left_out() -> None:
     assert key(found, region(text)) is not None, "there is room for patterns again"
 
 
-def text(*features: object) -> bytes:
-    """Return the JSON of a configuration."""
-    return json.dumps({"version": 2, "features": list(features), "segments": []}).encode()
-
-
-def compiled(compiler: Compiler, content: bytes, previous: Snapshot | None) -> Snapshot:
-    """Return the snapshot of a configuration after another one."""
-    compilation = compiler.begin_text(content, previous)
-    assert compilation is not None and compilation.advance(1 << 60)
-    return compilation.compiled().snapshot
-
-
 def test_what_did_not_change_is_kept() -> None:
     """Tables of fields with the same constraints, the set of users and dropped fields go on in the next configuration."""
     users = feature("u", strategy("userWithId", parameters={"userIds": "1"}))
     plan = feature("p", strategy("default", constraint("IN", "plan", values=["gold"])))
 
     compiler = Compiler(CompileOptions())
-    first = compiled(compiler, text(users, plan, in_region("eu")), None)
+    first = compiled(compiler, text(users, plan, in_region("eu"))).snapshot
     classes_of(first).classes.drop("region")
     before = classes_of(first).classes
-    after = classes_of(compiled(compiler, text(users, plan, in_region("us"), feature("r", rollout(50))), first)).classes
+    changed = text(users, plan, in_region("us"), feature("r", rollout(50)))
+    after = classes_of(compiled(compiler, changed, first).snapshot).classes
     assert after.users is before.users
     assert [each.name for each in after.fields] == ["plan"] and after.dropped == {"region"}
     assert after.fields[0] is before.fields[0]

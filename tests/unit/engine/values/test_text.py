@@ -62,24 +62,6 @@ def test_lowers_with_the_full_mapping(written: str, lowered: str) -> None:
     assert text.lower(written) == lowered
 
 
-@pytest.mark.parametrize(
-    ("written", "hashed"),
-    [
-        ("", b""),
-        ("grp:u1", b"grp:u1"),
-        ("é", b"\xe9"),
-        ("Ω", b"\xa9"),
-        ("Ωa€", b"\xa9a\xac"),
-        ("😀", b"\x3d\x00"),
-        ("\ud83d", b"\x3d"),
-        ("\udc00x", b"\x00x"),
-    ],
-)
-def test_hashes_the_low_byte_of_each_unit(written: str, hashed: bytes) -> None:
-    """One byte for each UTF-16 unit: two for a code point beyond the basic plane, one for a lone surrogate."""
-    assert text.low_bytes(written) == hashed
-
-
 def generated(seed: int, count: int, alphabet: str = UNITS) -> list[str]:
     """Return random texts that hold no surrogate pair written as two code points (JSON would join them)."""
     draw = random.Random(seed)

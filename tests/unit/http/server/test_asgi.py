@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
-from starlette.applications import Starlette
-from starlette.routing import Mount
 
 from flagsvc.engine.context import Context
 from flagsvc.http.server.asgi import AsgiApp, headers_of, path_below, read_body, request_of
@@ -17,28 +14,16 @@ from support.aio import asynchronous, until
 from support.serving import Serving
 
 
-class LifespanRecorder:
-    """A start and a stop that are written down, or raise."""
+def app(serving: Serving | None = None, seen: list[str] | None = None, fault: str = "") -> AsgiApp:
+    """Return the application of a service. `seen` gets its start and its stop, of which the one named by `fault` raises."""
 
-    def __init__(self, fault: str = "") -> None:
-        self.seen: list[str] = []
-        self.fault = fault
+    async def step(name: str) -> None:
+        if seen is not None:
+            seen.append(name)
+        if name == fault:
+            raise RuntimeError(f"{name} went wrong")
 
-    def step(self, name: str) -> Callable[[], Awaitable[None]]:
-        """Return the step of this name."""
-
-        async def run() -> None:
-            self.seen.append(name)
-            if name == self.fault:
-                raise RuntimeError(f"{name} went wrong")
-
-        return run
-
-
-def app(serving: Serving | None = None, ends: LifespanRecorder | None = None) -> AsgiApp:
-    """Return the application of a service."""
-    ends = ends or LifespanRecorder()
-    return AsgiApp((serving or Serving()).service, ends.step("start"), ends.step("stop"))
+    return AsgiApp((serving or Serving()).service, partial(step, "start"), partial(step, "stop"))
 
 
 def scope(**changes: Any) -> dict[str, Any]:
@@ -112,17 +97,17 @@ def test_headers_in_any_form() -> None:
 
 def test_lifespan() -> None:
     """Start and stop are called at its ends."""
-    ends = LifespanRecorder()
-    events = run(app(ends=ends), {"type": "lifespan"}, {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"})
+    seen: list[str] = []
+    events = run(app(seen=seen), {"type": "lifespan"}, {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"})
     assert [event["type"] for event in events] == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
-    assert ends.seen == ["start", "stop"]
+    assert seen == ["start", "stop"]
 
 
 @pytest.mark.parametrize(("fault", "event"), [("start", "startup"), ("stop", "shutdown")])
 def test_a_lifespan_that_fails(fault: str, event: str) -> None:
     """The server gets the reason."""
     messages = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
-    last = run(app(ends=LifespanRecorder(fault)), {"type": "lifespan"}, *messages)[-1]
+    last = run(app(fault=fault), {"type": "lifespan"}, *messages)[-1]
     assert last == {"type": f"lifespan.{event}.failed", "message": f"{fault} went wrong"}
 
 
@@ -171,24 +156,6 @@ def test_a_body_is_read_no_further_than_needed() -> None:
     assert asyncio.run(read_body(last, 25)) == b""
 
 
-@pytest.mark.parametrize("prefix", ["", "/flags", "/a/b"])
-def test_mounted_in_starlette(prefix: str) -> None:
-    """The routes work under any prefix of another application."""
-    parent = Starlette(routes=[Mount(prefix or "/", app(Serving(enable_oas=True)))])
-
-    def get(path: str) -> tuple[int, bytes]:
-        place = scope(path=prefix + path, raw_path=(prefix + path).encode())
-        start, body = run(parent, place, {"type": "http.request"})
-        return start["status"], body["body"]
-
-    assert get("/proxy") == (200, b'{"toggles":[]}')
-    assert get("/proxy/health") == (200, b"ok")
-    assert get("/proxy/nowhere")[0] == 404
-    assert get("/docs/openapi")[0] == 200
-    servers = json.loads(get("/docs/openapi.json")[1]).get("servers")
-    assert servers == ([{"url": prefix}] if prefix else None)
-
-
 @pytest.mark.parametrize(("version", "closed"), [("1.0", True), ("1.1", True), ("2", False), ("3", False)])
 def test_a_connection_that_is_of_no_more_use(version: str, closed: bool) -> None:
     """The answer closes an HTTP/1 connection. HTTP/2 has no such header."""
@@ -197,37 +164,29 @@ def test_a_connection_that_is_of_no_more_use(version: str, closed: bool) -> None
     assert ((b"connection", b"close") in start["headers"]) is closed
 
 
-class Hanging:
-    """An enricher that hangs, and notes that it was cancelled."""
-
-    def __init__(self) -> None:
-        self.begun = asyncio.Event()
-        self.cancelled = False
-
-    async def __call__(self, context: Context) -> Context:
-        """Hang."""
-        self.begun.set()
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            self.cancelled = True
-            raise
-        return context
-
-
 @asynchronous
 @pytest.mark.parametrize("body", [b"", b"{}"])
 async def test_a_caller_that_leaves_while_it_waits(body: bytes) -> None:
     """Takes the enricher along; nothing is sent, nothing logged, nothing left."""
     before = asyncio.all_tasks()
-    hanging, sent = Hanging(), list[Any]()
-    serving = Serving(enrichers=[hanging], enricher_timeout=60_000)
+    begun, cancelled, sent = asyncio.Event(), list[bool](), list[Any]()
+
+    async def hang(context: Context) -> Context:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+        return context
+
+    serving = Serving(enrichers=[hang], enricher_timeout=60_000)
     messages = [{"type": "http.request", "body": body}]
 
     async def receive() -> dict[str, Any]:
         if messages:
             return messages.pop(0)
-        await hanging.begun.wait()
+        await begun.wait()
         return {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
@@ -236,7 +195,7 @@ async def test_a_caller_that_leaves_while_it_waits(body: bytes) -> None:
     headers = [(b"authorization", b"k"), (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     await app(serving)(scope(method="POST" if body else "GET", headers=headers), receive, send)
     await until(lambda: asyncio.all_tasks() == before)
-    assert (hanging.cancelled, sent, serving.log.lines) == (True, [], [])
+    assert (cancelled, sent, serving.log.lines) == ([True], [], [])
 
 
 @pytest.mark.parametrize(

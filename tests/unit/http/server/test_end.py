@@ -11,7 +11,6 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -36,6 +35,8 @@ from support.frontkit import (
     parse_answers,
     serving,
 )
+from support.waiting import wait_until
+from unit.http.server.test_connection import many_flags
 
 LIMITS = ConnectionLimits(keep_alive_s=50, head_s=5, body_s=10, write_s=3, linger_s=2, shutdown_s=1)
 HEALTH = get("/proxy/health")
@@ -48,34 +49,22 @@ def counted(given: Serving) -> dict[str, int]:
     return {limit: count for limit, count in given.service.reached.counts.items() if count}
 
 
+BEGUN: dict[str, tuple[bytes, int, str | None]] = {
+    "nothing": (b"", 5, None),
+    "a line end": (b"\r\n", 5, HEADER_TIME),
+    "half a method": (HEALTH[:3], 5, HEADER_TIME),
+    "half a head": (HEALTH[:-1], 5, HEADER_TIME),
+    "half a second head": (HEALTH + HEALTH[:-1], 5, HEADER_TIME),
+    "no body": (POST, 10, BODY_TIME),
+    "half a body": (POST + b"{", 10, BODY_TIME),
+    "no chunk": (CHUNKED, 10, BODY_TIME),
+    "some chunks": (CHUNKED + b"1\r\n{\r\n", 10, BODY_TIME),
+    "half a body that is not wanted": (head("PUT /proxy HTTP/1.1", "Content-Length: 9"), 10, BODY_TIME),
+}
+
+
 @asynchronous
-@pytest.mark.parametrize(
-    ("begun", "seconds", "limit"),
-    [
-        (b"", 5, None),
-        (b"\r\n", 5, HEADER_TIME),
-        (HEALTH[:3], 5, HEADER_TIME),
-        (HEALTH[:-1], 5, HEADER_TIME),
-        (HEALTH + HEALTH[:-1], 5, HEADER_TIME),
-        (POST, 10, BODY_TIME),
-        (POST + b"{", 10, BODY_TIME),
-        (CHUNKED, 10, BODY_TIME),
-        (CHUNKED + b"1\r\n{\r\n", 10, BODY_TIME),
-        (head("PUT /proxy HTTP/1.1", "Content-Length: 9"), 10, BODY_TIME),
-    ],
-    ids=[
-        "nothing",
-        "a line end",
-        "half a method",
-        "half a head",
-        "half a second head",
-        "no body",
-        "half a body",
-        "no chunk",
-        "some chunks",
-        "half a body that is not wanted",
-    ],
-)
+@pytest.mark.parametrize(("begun", "seconds", "limit"), BEGUN.values(), ids=BEGUN)
 async def test_heads_and_bodies_have_their_times(begun: bytes, seconds: int, limit: str | None) -> None:
     """A late head or body ends the connection. That is counted unless nothing had arrived, because browsers connect in advance."""
     given = serving()
@@ -154,12 +143,7 @@ async def test_a_head_of_many_small_fields_is_not_put_together() -> None:
     assert counted(given) == {HEADERS: 1}
 
 
-BIG: dict[str, Any] = {
-    "version": 2,
-    "features": [
-        {"name": f"t{at}-{'x' * 2_000}", "enabled": True, "strategies": [{"name": "default"}]} for at in range(500)
-    ],
-}
+BIG = many_flags(500, 2_005)
 
 
 @contextlib.contextmanager
@@ -209,49 +193,14 @@ def read_all(connection: socket.socket) -> bytes:
 
 
 def test_a_pipeline_on_a_socket(loop: str) -> None:
-    """Many requests at once are answered in order, with the date; then the one that closes."""
-    with served(serving(), loop=loop) as (port, _), dialled(port) as caller:
+    """Many requests at once are answered in order, with the date; then the one that closes. Each answer is in the access log."""
+    given = serving(access_log=True)
+    with served(given, loop=loop) as (port, _), dialled(port) as caller:
         caller.sendall(get() * 500 + get("/nowhere", "Connection: close") + HEALTH)
         answers = parse_answers(read_all(caller), ["GET"] * 501)
-    assert [status for status, _, _ in answers] == [200] * 500 + [404]
+    statuses = [status for status, _, _ in answers]
+    assert statuses == [line.fields["status"] for line in given.log.lines] == [200] * 500 + [404]
     assert all([name for name, _ in fields].count("date") == 1 for _, fields, _ in answers)
-
-
-def test_half_closed_on_a_socket(loop: str) -> None:
-    """A caller that sends no more still gets everything it asked for."""
-    given = serving(turns=True)
-    with served(given, loop=loop) as (port, _), dialled(port) as caller:
-        caller.sendall(get("/proxy?userId=somebody") * 50 + HEALTH)
-        caller.shutdown(socket.SHUT_WR)
-        assert [status for status, _, _ in parse_answers(read_all(caller), ["GET"] * 51)] == [200] * 51
-
-
-def test_unread_answers_on_a_socket(loop: str) -> None:
-    """Of 2,000 answers of a megabyte only a few are made before the caller reads: `answered` counts them."""
-    given = serving(BIG, access_log=True)
-    with served(given, loop=loop) as (port, _):
-        with dialled(port) as caller:
-            caller.sendall(get() * 2_000)
-            made = settled(given)
-            assert 1 <= made < 40
-            first = caller.recv(1 << 16)
-            assert first.startswith(b"HTTP/1.1 200 OK\r\n")
-        with dialled(port) as other:
-            other.sendall(get("/proxy/health", "Connection: close"))
-            assert parse_answer(read_all(other))[0] == 200
-        assert settled(given) < made + 40
-
-
-def settled(given: Serving) -> int:
-    """Return how many answers were made, when no more are being made."""
-    before, same = -1, 0
-    pause = threading.Event()
-    while same < 5:
-        pause.wait(0.02)
-        now = len(given.log.lines)
-        same = same + 1 if now == before and now else 0
-        before = now
-    return before
 
 
 def test_a_caller_that_does_not_read_is_cut_off(loop: str) -> None:
@@ -265,16 +214,6 @@ def test_a_caller_that_does_not_read_is_cut_off(loop: str) -> None:
         caller.sendall(get() * 20)
         wait_until(lambda: given.service.reached.counts[WRITE_TIME] == 1)
         wait_until(lambda: not server.server_state.connections)
-
-
-def wait_until(condition: Any, seconds: float = 15.0) -> None:
-    """Return when the condition holds."""
-    pause = threading.Event()
-    for _ in range(int(seconds / 0.01)):
-        if condition():
-            return
-        pause.wait(0.01)
-    raise AssertionError("it did not come about")
 
 
 def test_a_refusal_reaches_who_is_still_sending(loop: str) -> None:
@@ -309,24 +248,6 @@ def test_tls(loop: str, tmp_path: Any) -> None:
     assert [status for status, _, _ in answers] == [200] * 22 and len(answers[1][2]) > 1_000_000
 
 
-def test_the_end_of_a_server(loop: str) -> None:
-    """Connections at rest are closed, an answer that is being made is given, and then the server ends."""
-    given = serving(slow=True)
-    with served(given, loop=loop) as (port, server), dialled(port) as resting, dialled(port) as busy:
-        resting.sendall(HEALTH)
-        assert resting.recv(4096).startswith(b"HTTP/1.1 200")
-        busy.sendall(get())
-        wait_until(lambda: given.waiting == 1)
-        server.should_exit = True
-        assert read_all(resting) == b""
-        assert given.gate is not None
-        connection: Any = next(iter(server.server_state.connections))
-        connection.shared.loop.call_soon_threadsafe(given.gate.set)
-        status, fields, _, _ = parse_answer(read_all(busy))
-        assert status == 200 and ("connection", "close") in fields
-    assert server.server_state.total_requests in (0, 1, 2)
-
-
 def test_an_answer_that_never_comes_does_not_hold_up_the_end(loop: str) -> None:
     """After the grace period the pending answer is cancelled, and its connection closes."""
     given = serving(slow=True)
@@ -336,27 +257,6 @@ def test_an_answer_that_never_comes_does_not_hold_up_the_end(loop: str) -> None:
         server.should_exit = True
         with contextlib.suppress(ConnectionResetError):
             assert read_all(caller) == b""
-
-
-def test_the_event_loop_is_free_between_turns(loop: str) -> None:
-    """A caller who pipelines does not keep the others waiting for all of its answers: a turn of the loop makes only a few."""
-    given, made = serving(access_log=True), [0]
-    with served(given, loop=loop) as (port, server), dialled(port) as greedy:
-        wait_until(lambda: bool(server.server_state.connections))
-        connection: Any = next(iter(server.server_state.connections))
-        turning = connection.shared.loop
-
-        def each_turn() -> None:
-            made.append(len(given.log.lines))
-            if made[-1] < 500:
-                turning.call_soon(each_turn)
-
-        turning.call_soon_threadsafe(each_turn)
-        greedy.sendall(get() * 500)
-        greedy.shutdown(socket.SHUT_WR)
-        assert [status for status, _, _ in parse_answers(read_all(greedy), ["GET"] * 500)] == [200] * 500
-        wait_until(lambda: made[-1] == 500)
-    assert max(after - before for before, after in pairwise(made)) < 50
 
 
 @asynchronous
@@ -386,7 +286,10 @@ async def test_the_number_of_answers() -> None:
 
 @asynchronous
 async def test_draining() -> None:
-    """After `drain`, every answer is the last of its connection, on existing and new connections of any server."""
+    """After `drain`, every answer is the last of its connection, on existing and new connections of any server.
+
+    That holds also for a server that has no connection yet.
+    """
     given = serving().service
     make = ConnectionFactory(lambda: given, ConnectionLimits())
     state = State()
@@ -395,12 +298,6 @@ async def test_draining() -> None:
     come, other = make(None, state, {}), make(None, State(), {})
     assert there.shared.draining and come.shared.draining and other.shared.draining
     assert not (there.shared.times.stopping or other.shared.times.stopping)
-
-
-@asynchronous
-async def test_draining_before_the_first_connection() -> None:
-    """It holds for those that come."""
-    given = serving().service
-    make = ConnectionFactory(lambda: given, ConnectionLimits())
-    make.drain()
-    assert make(None, State(), {}).shared.draining
+    fresh = ConnectionFactory(lambda: given, ConnectionLimits())
+    fresh.drain()
+    assert fresh(None, State(), {}).shared.draining

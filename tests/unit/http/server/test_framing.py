@@ -8,6 +8,7 @@ Targets of requests in their odd forms.
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,16 +17,12 @@ from flagsvc.http.call import Call
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import Response
 from flagsvc.http.reached_limits import Reached
-from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.http.server.request_parser import origin_form
 from flagsvc.testing import RecordingLog, turns
 from support.aio import asynchronous
 from support.frontframing import HIDDEN, LAST, REFUSED, TAKEN, TOO_LARGE
 from support.frontkit import (
     KEYED,
-    ConnectionWithTransport,
-    FakeTransport,
-    State,
     dial,
     get,
     head,
@@ -36,21 +33,30 @@ from support.frontkit import (
 in_pieces = pytest.mark.parametrize("size", [100_000, 1], ids=["in one piece", "byte by byte"])
 
 
-@asynchronous
-@pytest.mark.parametrize("name", REFUSED)
-@in_pieces
-async def test_odd_framing_is_refused(name: str, size: int) -> None:
-    """The answer is a 400, the connection closes, and the bytes after it are not parsed as a request.
+THE_LAST = {
+    **{f"odd: {name}": (data, (400,)) for name, data in REFUSED.items()},
+    **{f"version: {name}": (data, (200, 400)) for name, data in LAST.items()},
+    **{f"too large: {name}": (data, (400, 431)) for name, data in TOO_LARGE.items()},
+}
+"""Heads → the statuses that their answers may have."""
 
-    A good head may have its answer.
+
+@asynchronous
+@pytest.mark.parametrize("name", THE_LAST)
+@in_pieces
+async def test_the_last_request_of_a_connection(name: str, size: int) -> None:
+    """Odd framing, a version that keeps no connection, and too large a head, for every kind of its end.
+
+    There is one answer, the connection closes, and the bytes after it are not parsed as a request. A good head may have its answer.
     """
-    data = REFUSED[name] + HIDDEN
+    data, statuses = THE_LAST[name]
+    data += HIDDEN
+    step = size if len(data) < 10_000 else size * 7_000
     line = dial(serving(), quiet=True)
-    line.send(*(data[at : at + size] for at in range(0, len(data), size)))
-    status, fields, _, rest = parse_answer(bytes(line.transport.data), "POST")
-    assert (status, rest) == (400, b"") and ("connection", "close") in fields
-    assert line.transport.over
-    assert b" 404 " not in line.transport.data
+    line.send(*(data[at : at + step] for at in range(0, len(data), step)))
+    status, fields, _, rest = parse_answer(bytes(line.transport.data))
+    assert status in statuses and rest == b"" and ("connection", "close") in fields
+    assert line.transport.over and b" 404 " not in line.transport.data
 
 
 @asynchronous
@@ -63,32 +69,6 @@ async def test_good_framing_is_taken(name: str, size: int) -> None:
     line.send(*(data[at : at + size] for at in range(0, len(data), size)))
     assert line.answers("POST", "GET") == [200, 200]
     assert not line.transport.over
-
-
-@asynchronous
-@pytest.mark.parametrize("name", LAST)
-@in_pieces
-async def test_versions_that_keep_no_connection(name: str, size: int) -> None:
-    """One answer, and the connection ends."""
-    data = LAST[name] + HIDDEN
-    line = dial(serving(), quiet=True)
-    line.send(*(data[at : at + size] for at in range(0, len(data), size)))
-    status, fields, _, rest = parse_answer(bytes(line.transport.data))
-    assert status in (200, 400) and ("connection", "close") in fields and rest == b""
-    assert line.transport.over
-
-
-@asynchronous
-@pytest.mark.parametrize("name", TOO_LARGE)
-@pytest.mark.parametrize("size", [1_000_000, 7_000], ids=["in one piece", "in pieces"])
-async def test_too_large_a_head_is_the_last(name: str, size: int) -> None:
-    """For every kind of end of the head, there is one answer that closes, and the bytes after it are not parsed as a request."""
-    data = TOO_LARGE[name] + HIDDEN
-    line = dial(serving(), quiet=True)
-    line.send(*(data[at : at + size] for at in range(0, len(data), size)))
-    status, fields, _, rest = parse_answer(bytes(line.transport.data), "POST")
-    assert status in (400, 431) and rest == b"" and ("connection", "close") in fields
-    assert line.transport.over
 
 
 @asynchronous
@@ -140,11 +120,8 @@ class Admitting(Contract):
 @pytest.mark.parametrize("later", [False, True], ids=["at once", "later"])
 async def test_a_tunnel_is_not_opened_behind_the_head(later: bool) -> None:
     """The same holds where a contract decides by more than the head."""
-    factory = ConnectionFactory(lambda: Admitting(later), ConnectionLimits())
-    line = ConnectionWithTransport(factory(None, State(), {}), FakeTransport())
-    line.transport.protocol = line.connection
-    line.connection.connection_made(line.transport)
-    line.send(head("CONNECT /proxy HTTP/1.1") + HIDDEN)
+    given: Any = SimpleNamespace(service=Admitting(later))
+    line = dial(given).send(head("CONNECT /proxy HTTP/1.1") + HIDDEN)
     await turns()
     status, fields, _, rest = parse_answer(bytes(line.transport.data))
     assert (status, rest) == (404, b"") and ("connection", "close") in fields

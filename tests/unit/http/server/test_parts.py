@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from flagsvc.http.call import Call
-from flagsvc.http.contract import Contract
-from flagsvc.http.messages import Request, Response
+from flagsvc.http.messages import Response
 from flagsvc.http.parts import Parts, PartsResponse
-from flagsvc.http.reached_limits import WRITE_TIME, Reached
+from flagsvc.http.reached_limits import WRITE_TIME
 from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.http.server.asgi import MAX_WAITING, AsgiApp
-from flagsvc.testing import RecordingLog, turns
+from flagsvc.testing import turns
 from support.aio import asynchronous
 from support.frontkit import ConnectionWithTransport, FakeTransport, State, head
+from unit.http.server.test_framing import Admitting
 
 ASKED = head("GET /stream HTTP/1.1")
 IDLE_BYTES = 16_384
@@ -44,16 +44,12 @@ class Recorded(Parts):
         self.ends += 1
 
 
-class Streaming(Contract):
-    """Answers every request in parts, later; `opened` has them."""
+class Streaming(Admitting):
+    """Answers every request in parts, later; `made` has them."""
 
     def __init__(self) -> None:
-        super().__init__({}, 10_000, 10_000, Reached(), RecordingLog())
+        super().__init__(later=True)
         self.made: list[Recorded] = []
-
-    def check_head(self, call: Call) -> Call:
-        """Admit."""
-        return call
 
     async def respond(self) -> Response:
         """Return the answer."""
@@ -63,14 +59,6 @@ class Streaming(Contract):
     def answer(self, call: Call, body: bytes) -> Any:
         """Return an awaitable of the answer."""
         return self.respond()
-
-    def early_refusal(self, status: int, crowded: bool = False) -> Response:
-        """Refuse."""
-        return Response(status, [(b"content-length", b"0")], [], b"")
-
-    def fail(self, call: Call, error: Exception) -> Response:
-        """Refuse."""
-        return self.early_refusal(500)
 
 
 class Scene:
@@ -276,11 +264,6 @@ class Mounted:
         task = asyncio.ensure_future(AsgiApp(self.contract, nothing, nothing)(scope, self.receive, self.send))
         await turns()
         return task, self.contract.made[0]
-
-
-def test_the_request_of_the_tests_is_one() -> None:
-    """A contract admits it."""
-    assert isinstance(Streaming().admit(Request(b"GET", b"/stream", b"", [])), Call)
 
 
 @asynchronous

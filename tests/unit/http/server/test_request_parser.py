@@ -9,26 +9,15 @@ import pytest
 
 from flagsvc.http.call import HEADERS, KEY, ORIGIN
 from flagsvc.http.server.request_parser import (
-    BODY_CAME,
     CONNECTION,
-    END_CAME,
-    ENDS,
-    HEAD_CAME,
-    HEAD_TOO_LARGE,
-    KEEPS,
-    KEEPS_1_0,
     LONGEST_SPELLING,
     MAX_SPELLINGS,
-    NO_HTTP,
-    TLS_CAME,
     HeaderNames,
     RequestParser,
 )
-from flagsvc.http.server.states import BODY, BROKEN, COMPLETE, HEAD, IDLE, NEW
+from flagsvc.http.server.states import BODY, HEAD, IDLE, NEW
 
 GET = b"GET /a HTTP/1.1\r\nHost: b\r\n\r\n"
-POST = b"POST /a HTTP/1.1\r\nHost: b\r\n"
-CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 def parser() -> RequestParser:
@@ -65,15 +54,6 @@ def test_a_sized_body_is_one_piece() -> None:
     taken.remaining = 12
     assert taken.cut(b"a\r\n\r\nb\r\n\r\ncdGET", 0) == 12
     assert taken.cut(b"a\r\n\r\nb", 0) == 6
-
-
-def test_the_last_bytes() -> None:
-    """Three of them are remembered, over however many pieces."""
-    taken = parser()
-    taken.state = HEAD
-    for piece, tail in ((b"a", b"a"), (b"bc", b"abc"), (b"d", b"bcd"), (b"efghi", b"ghi")):
-        taken.remember(piece)
-        assert taken.tail == tail
 
 
 @pytest.mark.parametrize(
@@ -123,98 +103,12 @@ def test_without_a_parser_nothing_happens() -> None:
     assert (taken.state, taken.unread) == (NEW, 0)
 
 
-def opened() -> RequestParser:
-    """Return a parser of a connection that has begun."""
-    made = parser()
-    made.open("192.0.2.1", secure=False)
-    return made
-
-
-@pytest.mark.parametrize(
-    ("pieces", "news", "state"),
-    [
-        ([b"\r\n"], [0], NEW),
-        ([b"GET /a HT", b"TP/1.1\r\nHost: b\r\n\r\n"], [0, HEAD_CAME | END_CAME], COMPLETE),
-        ([POST + b"Content-Length: 3\r\n\r\n", b"ab", b"c"], [HEAD_CAME, BODY_CAME, BODY_CAME | END_CAME], COMPLETE),
-        ([POST + CHUNKED, b"2\r\nab\r\n", b"0\r\n\r\n"], [HEAD_CAME, BODY_CAME, END_CAME], COMPLETE),
-        ([b"GET /a HTTP/1.1\r\n\r\n"], [NO_HTTP], BROKEN),
-        ([b"GET a HTTP/1.1\r\nHost: b\r\n\r\n"], [NO_HTTP], NEW),
-        ([b"\x16\x03\x01"], [TLS_CAME], NEW),
-        ([b"\r\n", b"\x16\x03\x01"], [0, NO_HTTP], NEW),
-        ([POST + b"A: " + b"x" * 1000 + b"\r\nB"], [HEAD_TOO_LARGE], HEAD),
-        ([POST + CHUNKED, b"x"], [HEAD_CAME, NO_HTTP], BODY),
-    ],
-    ids=["a line end", "a GET", "a sized body", "chunks", "no host", "no target", "TLS", "no TLS", "large", "no chunk"],
-)
-def test_what_a_piece_brings(pieces: list[bytes], news: list[int], state: int) -> None:
-    """Is returned, in bits, and the state tells how much of a request there is."""
-    taken = opened()
-    assert [taken.feed(piece) for piece in pieces] == news
-    assert taken.state == state
-
-
-def test_a_body_is_there_once() -> None:
-    """It may come in one part or in several; nothing is left when it is taken, or with the next request."""
-    taken = opened()
-    for parts, body in (([b"abc"], b"abc"), ([b"a", b"b", b"c"], b"abc")):
-        taken.feed(POST + b"Content-Length: 3\r\n\r\n")
-        for part in parts:
-            taken.feed(part)
-        assert taken.got == 3 and taken.take_body() == body and taken.take_body() == b""
-        taken.next_request()
-        assert (taken.state, taken.call.request.path, taken.url) == (IDLE, b"", b"")
-
-
 def test_two_requests_in_one_piece() -> None:
     """Are an error: `cut` does not let that happen, and the first one would be lost."""
+    taken = parser()
+    taken.open("192.0.2.1", secure=False)
     with pytest.raises(RuntimeError, match="more than one request"):
-        opened().feed(GET * 2)
-
-
-def test_bytes_behind_an_upgrade_are_not_taken() -> None:
-    """The number of unread bytes is returned, so that they are fed again. The body of such a request follows its head as usual."""
-    taken = opened()
-    asked = b"Connection: Upgrade\r\nUpgrade: h2c\r\n"
-    assert taken.feed(GET[:-2] + asked + b"\r\n" + GET) == HEAD_CAME | END_CAME
-    assert (taken.state, taken.unread) == (COMPLETE, len(GET))
-    taken.next_request()
-    assert taken.feed(POST + asked + b"Content-Length: 3\r\n\r\n") == HEAD_CAME
-    assert taken.feed(b"abc") == BODY_CAME | END_CAME and taken.take_body() == b"abc"
-    taken.next_request()
-    assert taken.feed(GET) == HEAD_CAME | END_CAME
-
-
-@pytest.mark.parametrize(
-    ("line", "persistence"),
-    [
-        (b"HTTP/1.1\r\n", KEEPS),
-        (b"HTTP/1.1\r\nConnection: close\r\n", ENDS),
-        (b"HTTP/1.0\r\n", ENDS),
-        (b"HTTP/1.0\r\nConnection: keep-alive\r\n", KEEPS_1_0),
-    ],
-)
-def test_whether_the_connection_goes_on(line: bytes, persistence: int) -> None:
-    """The request decides whether the connection stays open. After bytes that are not HTTP it does not."""
-    taken = opened()
-    taken.feed(b"GET /a " + line + b"Host: b\r\n\r\n")
-    assert taken.persistence == persistence
-    taken.stop()
-    assert taken.persistence == ENDS
-
-
-def test_what_an_unfinished_request_holds() -> None:
-    """Its head as it comes, then its headers and its body; nothing when it is complete."""
-    taken = opened()
-    assert not taken.unfinished() and taken.memory() == 0
-    taken.feed(POST)
-    assert taken.unfinished() and taken.memory() == len(POST)
-    taken.feed(b"Content-Length: 3\r\n\r\n")
-    assert taken.memory() == taken.size
-    taken.feed(b"ab")
-    assert taken.memory() == taken.size + 2
-    taken.feed(b"c")
-    taken.next_request()
-    assert not taken.unfinished() and taken.memory() == 0
+        taken.feed(GET * 2)
 
 
 def test_spellings() -> None:

@@ -27,17 +27,12 @@ from support.frontkit import (
     parse_answers,
     serving,
 )
+from unit.http.server.test_connection import many_flags
 
 HEALTH = get("/proxy/health")
-MIDDLING = {
-    "version": 2,
-    "features": [{"name": f"on-{n:05}", "enabled": True, "strategies": [{"name": "default"}]} for n in range(500)],
-}
+MIDDLING = many_flags(500, 8)
 """A document whose answer is of some size, and still copied behind its head."""
-LARGE = {
-    "version": 2,
-    "features": [{"name": f"on-{n:05}", "enabled": True, "strategies": [{"name": "default"}]} for n in range(2_000)],
-}
+LARGE = many_flags(2_000, 8)
 """A document whose answer is written beside its head."""
 
 
@@ -151,9 +146,11 @@ HALF_A_HEAD = head("GET /proxy HTTP/1.1", KEYED, "X-Long: " + "x" * 9_000)[:-4]
 HALF_A_BODY = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 20000") + b"{" + b" " * 9_000
 
 
-def from_networks(given: Serving, number: int, limits: ConnectionLimits = LIMITS) -> list[ConnectionWithTransport]:
+def from_networks(
+    given: Serving, number: int, limits: ConnectionLimits = LIMITS, takes: int | None = None
+) -> list[ConnectionWithTransport]:
     """Return connections to one server, each from a network of its own."""
-    lines = open_connections(given, number, limits, quiet=True)
+    lines = open_connections(given, number, limits, takes=takes, quiet=True)
     for at, line in enumerate(lines):
         line.connection.parser.peer = f"198.51.100.{at}"
     return lines
@@ -244,16 +241,8 @@ async def test_what_is_given_back() -> None:
 @asynchronous
 async def test_answers_that_are_not_taken() -> None:
     """They count as well. Connections that read nothing and hold most are cut."""
-    document = {
-        "version": 2,
-        "features": [
-            {"name": f"flag-{number}", "enabled": True, "strategies": [{"name": "default"}]} for number in range(300)
-        ],
-    }
-    given = serving(document)
-    lines = open_connections(given, 12, LIMITS, takes=1_000, quiet=True)
-    for at, line in enumerate(lines):
-        line.connection.parser.peer = f"198.51.100.{at}"
+    lines = from_networks(serving(many_flags(300, 8)), 12, takes=1_000)
+    for line in lines:
         line.send(get())
         assert held(line) <= LIMITS.memory
     assert gone(lines)
