@@ -59,12 +59,21 @@ def test_the_key_depends_on_everything_that_decides_the_answer() -> None:
 
 
 class SlowStore(MemoryStore):
-    """A store that writes when the test lets it."""
+    """A store that answers and writes when `gate` is open; it answers with the data of the time of the request."""
 
-    def __init__(self) -> None:
+    def __init__(self, **data: StoredDocument) -> None:
         super().__init__()
+        self.data = {key: record.pack() for key, record in data.items()}
         self.gate = asyncio.Event()
+        self.asked = 0
         self.written: list[bytes] = []
+
+    async def get(self, key: str) -> bytes | None:
+        """Return the stored data of a key, late."""
+        self.asked += 1
+        found = self.data.get(key)
+        await self.gate.wait()
+        return found
 
     async def set(self, key: str, data: bytes) -> None:
         """Wait, then store."""
@@ -93,15 +102,26 @@ async def test_of_many_records_only_the_last_is_written() -> None:
 
 
 @asynchronous
-async def test_trouble_with_a_store_is_told_once() -> None:
-    """Two failures of the same kind, then success: two lines."""
+async def test_trouble_with_a_store_is_told_once_and_in_our_words() -> None:
+    """Two failures of the same kind, then success: two lines.
+
+    The text of anybody's exception may hold the document: its class and place are logged, for reading and writing.
+    """
     store, log = MemoryStore(), RecordingLog()
     document_storage = DocumentStorage(store, "key", log)
-    for fault in (OSError("full"), OSError("still full"), None):
+    store.fault = ValueError("cannot read: user-4711")
+    assert await document_storage.load() is None
+    for fault in (ValueError("cannot store: user-4711"), ValueError("still full"), None):
         store.fault = fault
         document_storage.save(RECORD)
         await document_storage.flush(5)
-    assert log.at("warn") == ["the configuration could not be stored", "the configuration is stored again"]
+    assert log.at("warn") == [
+        "the stored configuration could not be read",
+        "the configuration could not be stored",
+        "the configuration is stored again",
+    ]
+    assert all("ValueError at " in str(line.fields["error"]) for line in log.lines[:3])
+    assert "4711" not in str(log.lines)
 
 
 @asynchronous
@@ -124,38 +144,13 @@ async def test_what_could_not_be_stored_is_stored_as_soon_as_it_can() -> None:
 
 
 @asynchronous
-async def test_a_store_that_hangs_does_not_hold_the_start_up() -> None:
-    """Loading is given up after its time."""
-
-    class HangingStore(MemoryStore):
-        async def get(self, key: str) -> bytes | None:
-            await asyncio.Event().wait()
-            return None
-
-    log = RecordingLog()
-    assert await DocumentStorage(HangingStore(), "key", log, load_s=0.01).load() is None
-    assert str(log.lines[0].fields["error"]).startswith("TimeoutError at ")
-
-
-@asynchronous
 async def test_a_store_that_hangs_is_asked_once() -> None:
-    """A second load waits for the first call instead of calling the store again. A late answer still counts."""
-
-    class StalledStore(MemoryStore):
-        def __init__(self) -> None:
-            super().__init__()
-            self.gate = asyncio.Event()
-            self.asked = 0
-
-        async def get(self, key: str) -> bytes | None:
-            self.asked += 1
-            await self.gate.wait()
-            return RECORD.pack()
-
-    store = StalledStore()
-    document_storage = DocumentStorage(store, "key", RecordingLog(), load_s=0.01)
+    """Loading is given up after its time, so that it does not hold the start up. A second load waits for the first call instead
+    of calling the store again. A late answer still counts."""
+    store, log = SlowStore(key=RECORD), RecordingLog()
+    document_storage = DocumentStorage(store, "key", log, load_s=0.01)
     assert [await document_storage.load() for _ in range(3)] == [None] * 3
-    assert store.asked == 1
+    assert store.asked == 1 and str(log.lines[0].fields["error"]).startswith("TimeoutError at ")
     store.gate.set()
     await turns()
     assert await document_storage.load() == RECORD
@@ -171,55 +166,13 @@ async def test_a_store_that_hangs_is_asked_once() -> None:
 @asynchronous
 async def test_what_was_asked_for_under_another_key_is_not_taken() -> None:
     """An answer that comes after the key has changed is of another configuration."""
-
-    class LateStore(MemoryStore):
-        gate = asyncio.Event()
-
-        async def get(self, key: str) -> bytes | None:
-            if key == "former":
-                await self.gate.wait()
-            return StoredDocument(key.encode()).pack()
-
-    store = LateStore()
+    store = SlowStore(former=StoredDocument(b"former"), present=StoredDocument(b"present"))
     document_storage = DocumentStorage(store, "former", RecordingLog(), load_s=0.01)
     assert await document_storage.load() is None
     document_storage.rename("present")
     store.gate.set()
     await turns()
     assert await document_storage.load() == StoredDocument(b"present")
-
-
-@asynchronous
-async def test_what_a_provider_says_is_not_repeated() -> None:
-    """The text of anybody's exception may hold the document: its class and place are logged, for reading and writing."""
-    store, log = MemoryStore(), RecordingLog()
-    store.fault = ValueError("cannot store: user-4711")
-    document_storage = DocumentStorage(store, "key", log)
-    assert await document_storage.load() is None
-    document_storage.save(RECORD)
-    await document_storage.flush(5)
-    assert len(log.lines) == 2 and all("ValueError at " in str(line.fields["error"]) for line in log.lines)
-    assert "4711" not in str(log.lines)
-
-
-@asynchronous
-async def test_plain_methods_are_called_in_a_thread() -> None:
-    """Plain methods run in a thread, so a provider may block."""
-    threads = []
-
-    class PlainStore:
-        def get(self, key: str) -> bytes | None:
-            threads.append(threading.current_thread())
-            return RECORD.pack()
-
-        def set(self, key: str, data: bytes) -> None:
-            threads.append(threading.current_thread())
-
-    document_storage = DocumentStorage(PlainStore(), "key", RecordingLog())
-    assert await document_storage.load() == RECORD
-    document_storage.save(RECORD)
-    await document_storage.flush(5)
-    assert len(threads) == 2 and threading.main_thread() not in threads
 
 
 def test_a_plain_provider_that_hangs_does_not_hold_the_end_up() -> None:

@@ -1,9 +1,4 @@
-"""Documents from a file.
-
-The features endpoint as a source, and a change of its token.
-
-`file:` URLs and the places to store at.
-"""
+"""Documents from a file, the features endpoint as a source after a change of its token, `file:` URLs, and places to store at."""
 
 from __future__ import annotations
 
@@ -14,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from flagsvc.core.errors import ConfigurationError, UpstreamError
-from flagsvc.proxy.configuration import Holder, Poller, file_path, is_file_url
+from flagsvc.proxy.configuration import file_path, is_file_url
 from flagsvc.proxy.configuration.sources import FileSource, HttpSource, signature
-from flagsvc.proxy.configuration.stores import DocumentStorage, FileStore, NoStore, storage_at
+from flagsvc.proxy.configuration.stores import FileStore, NoStore, storage_at
 from flagsvc.proxy.upstream import Fetched
-from flagsvc.testing import FakeClock, RecordingLog, RecordingUpstream, turns
+from flagsvc.testing import FakeClock, FakeSource, RecordingUpstream, turns
 from support.aio import asynchronous, until
-from support.polling import PREPARE, document
+from support.polling import DOWN, ONE, TWO, document, running
 
 LONG_AGO = 1_000_000_000
 
@@ -115,67 +110,31 @@ async def test_a_file_that_changes_while_it_is_read_is_not_taken(
 @asynchronous
 async def test_a_change_of_the_file_is_served(tmp_path: Path) -> None:
     """Within the watching pace, a half-written file in between changes nothing (behaviour: Further options)."""
-    path, clock, log = tmp_path / "flags.json", FakeClock(), RecordingLog()
-    holder = Holder()
-    source = FileSource(path, clock=clock, refresh_ms=60_000)
-    document_storage = DocumentStorage(NoStore(), "key", log)
-    write(path, document("one"))
-    poller = Poller(
-        source,
-        holder,
-        PREPARE,
-        document_storage,
-        clock=clock,
-        log=log,
-        draw=lambda: 0.0,
-        refresh_ms=60_000,
-    )
-    poller.start()
-    served = []
-    for at, body in enumerate((document("one"), document("two")[:-5], document("two"), document("three"))):
-        write(path, body, LONG_AGO + at)
-        await clock.advance(await clock.next_sleep())
-        await until(lambda: clock.sleeping)
-        assert holder.current is not None
-        served.append(list(holder.current.names))
-    await poller.stop()
+    path, clock = tmp_path / "flags.json", FakeClock()
+    write(path, ONE)
+    source, served = FileSource(path, clock=clock, refresh_ms=60_000), []
+    async with running(source=source, clock=clock, refresh_ms=60_000) as world:
+        for at, body in enumerate((ONE, TWO[:-5], TWO, document("three"))):
+            write(path, body, LONG_AGO + at)
+            await world.round()
+            await until(lambda: clock.sleeping)
+            served.append(world.serves)
     assert served == [["one"], ["one"], ["two"], ["three"]]
-    assert log.at("warn") == ["the configuration could not be fetched", "the configuration is fetched again"]
-
-
-class Api(RecordingUpstream):
-    """Notes the ETags it is asked with; `gate` holds its answers back while it is closed, `away` has it fail."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.etags: list[str | None] = []
-        self.gate = asyncio.Event()
-        self.gate.set()
-        self.away = False
-
-    async def get_features(self, etag: str | None) -> Fetched:
-        """Answer."""
-        self.etags.append(etag)
-        await self.gate.wait()
-        if self.away:
-            raise UpstreamError("network", "away")
-        return Fetched(b"{}", '"one"')
+    assert world.log.at("warn") == ["the configuration could not be fetched", "the configuration is fetched again"]
 
 
 @asynchronous
 async def test_a_change() -> None:
     """It is news at once, also to who asks later; until an answer is there no ETag is sent, which may be another document's."""
-    api = Api()
-    source = HttpSource(api)
+    api = FakeSource(DOWN, Fetched(b"{}", '"one"'))
+    source = HttpSource(RecordingUpstream(api))
     news = asyncio.ensure_future(source.news())
     await turns()
     source.renew()
     await news
     await source.news()
-    api.away = True
     with pytest.raises(UpstreamError):
         await source.fetch('"one"')
-    api.away = False
     for _ in range(2):
         await source.fetch('"one"')
     assert api.etags == [None, None, '"one"']
@@ -188,9 +147,9 @@ async def test_a_change() -> None:
 @asynchronous
 async def test_a_change_while_it_is_asked() -> None:
     """An answer to the replaced token says nothing about the present token."""
-    api = Api()
-    source = HttpSource(api)
-    api.gate.clear()
+    api = FakeSource(Fetched(b"{}", '"one"'))
+    source = HttpSource(RecordingUpstream(api))
+    api.gate = asyncio.Event()
     fetching = asyncio.ensure_future(source.fetch('"one"'))
     await turns()
     source.renew()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,15 +13,17 @@ import pytest
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.configuration import stores as module
 from flagsvc.proxy.configuration.stores import (
-    ABANDONED_S,
     MAX_BYTES,
+    FileRecordStore,
     FileStore,
     StoredDocument,
     frame,
     read_file,
-    unframe,
+    read_record,
+    write_record,
 )
 from flagsvc.proxy.upstream import Limits
+from support.aio import asynchronous
 
 KEY = "0123abc"
 
@@ -94,13 +96,21 @@ def test_every_single_changed_byte_is_noticed(tmp_path: Path) -> None:
         assert store.get(KEY) == b"old"
 
 
-@pytest.mark.parametrize("step", ["write", "fsync", "replace-1", "replace-2"])
-def test_a_stop_at_every_step_of_writing_leaves_a_whole_generation(
-    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+STEPS = ("write", "fsync", "replace-1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"), [*(("flags", step) for step in (*STEPS, "replace-2")), *(("usage", step) for step in STEPS)]
+)
+@asynchronous
+async def test_a_stop_at_every_step_of_writing_leaves_what_was_whole(
+    tmp_path: Path, kind: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the machine stops at any step, the last complete generation is found, and no temporary file remains."""
-    store = FileStore(tmp_path)
-    store.set(KEY, b"old")
+    """If the machine stops at any step, the last whole generation or record is found, and no temporary file remains."""
+    store, records = FileStore(tmp_path), FileRecordStore(tmp_path, KEY)
+    put = partial(records.put, "0a") if kind == "usage" else partial(write_record, store, KEY)
+    get = partial(records.get, "0a") if kind == "usage" else partial(read_record, store, KEY)
+    await put(b"old")
     calls = []
 
     def fail(*_: object) -> None:
@@ -117,12 +127,12 @@ def test_a_stop_at_every_step_of_writing_leaves_a_whole_generation(
     else:
         monkeypatch.setattr(os, "fsync" if step == "fsync" else "fdopen", fail)
     with pytest.raises(StoreError, match="the machine stopped"):
-        store.set(KEY, b"new")
+        await put(b"new")
     monkeypatch.undo()
-    assert store.get(KEY) == b"old"
+    assert await get() == b"old"
     assert not [name for name in files(tmp_path) if name.endswith(".tmp")]
-    store.set(KEY, b"newer")
-    assert store.get(KEY) == b"newer"
+    await put(b"newer")
+    assert await get() == b"newer"
 
 
 def test_what_is_stored_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,21 +165,6 @@ def test_a_damaged_generation_never_becomes_the_previous_one(tmp_path: Path) -> 
     assert store.get(KEY) == b"good"
 
 
-def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
-    """Files have mode 0600 in a folder with 0700, with any umask."""
-    folder = tmp_path / "state" / "flagsvc"
-    before = os.umask(0)
-    try:
-        store = FileStore(folder)
-        store.set(KEY, b"one")
-        store.set(KEY, b"two")
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert files(folder) == [f"{KEY}.flags", f"{KEY}.previous"]
-    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
-
-
 def test_another_process_may_write_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between looking at the newest generation and moving it, somebody else moved it."""
     store = FileStore(tmp_path)
@@ -186,30 +181,12 @@ def test_another_process_may_write_at_the_same_time(tmp_path: Path, monkeypatch:
     assert store.get(KEY) == b"new"
 
 
-def test_temporary_files_of_killed_processes_are_swept_away(tmp_path: Path) -> None:
-    """Old ones of this key; no file that a process may be writing now, and no file of another key."""
-    old, young, foreign = (tmp_path / name for name in (f".{KEY}.aa.tmp", f".{KEY}.bb.tmp", ".other.aa.tmp"))
-    for path in (old, young, foreign):
-        path.write_bytes(b"x")
-    long_ago = time.time() - ABANDONED_S - 60
-    for path in (old, foreign):
-        os.utime(path, (long_ago, long_ago))
-    FileStore(tmp_path).set(KEY, b"data")
-    assert files(tmp_path) == sorted([young.name, foreign.name, f"{KEY}.flags"])
-
-
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     """The error names the folder and the reason. The document storage logs it as a warning."""
     (tmp_path / "file").write_bytes(b"")
     store = FileStore(tmp_path / "file" / "folder")
     with pytest.raises(StoreError, match=r"`.*/file/folder`: not a directory"):
         store.set(KEY, b"data")
-
-
-@pytest.mark.parametrize("content", [None, b"", b"\n", b"other\n", frame(b"x") + b"y", frame(b"x\n")[:-1]])
-def test_what_was_not_written_by_us_is_nothing(content: bytes | None) -> None:
-    """No file, other files, appended bytes."""
-    assert unframe(content) is None
 
 
 def test_what_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

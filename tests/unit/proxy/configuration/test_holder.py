@@ -1,15 +1,9 @@
-"""The cell that holds the served configuration.
-
-The changes of an environment: each revision once, compared in slices of the event loop.
-"""
+"""The cell that holds the served configuration, and the changes of an environment: each revision once, compared in slices."""
 
 from __future__ import annotations
 
 import asyncio
 
-from flagsvc.engine.compile import compile_document
-from flagsvc.engine.options import CompileOptions
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder, State
 from flagsvc.proxy.configuration.change_log import SLICE_FLAGS, ChangeLog
 from flagsvc.proxy.configuration.lifecycle import Event
@@ -17,7 +11,6 @@ from flagsvc.testing import turns
 from support.aio import asynchronous, until
 from support.polling import snapshot_of
 
-SNAPSHOT = snapshot_of()
 DOCUMENT = ConfigurationDocument(b"secret", '"e"')
 
 
@@ -49,19 +42,10 @@ async def test_what_has_been_tried() -> None:
     await turns()
     assert not [task for task in waiting if task.done()]
     by_check.record_check(Event.FAILED, 1)
-    by_configuration.replace(SNAPSHOT, DOCUMENT, 0)
+    by_configuration.replace(snapshot_of(), DOCUMENT, 0)
     await asyncio.wait(waiting)
     assert (by_check.is_tried, by_configuration.is_tried, Holder().is_tried) == (True, True, False)
     assert not by_check.is_ready
-
-
-DOCUMENT_OF_CHANGES = ConfigurationDocument(b"", '"e"')
-
-
-def snapshot(*names: str) -> Snapshot:
-    """Return a snapshot with these flags."""
-    features = [{"name": name, "enabled": True, "strategies": []} for name in names]
-    return compile_document({"features": features}, CompileOptions()).snapshot
 
 
 def watched() -> tuple[Holder, ChangeLog]:
@@ -78,7 +62,7 @@ def test_a_revision_is_noted_once() -> None:
     log.follow()
     assert not log.revisions
     for names in (("a",), ("a",), ("a", "b")):
-        holder.replace(snapshot(*names), DOCUMENT_OF_CHANGES, 0)
+        holder.replace(snapshot_of(*names), DOCUMENT, 0)
         log.follow()
     first, second = log.revisions
     assert (first.is_first, second.added.first, second.is_compared) == (True, ["b"], True)
@@ -89,9 +73,9 @@ async def test_many_flags_are_compared_in_slices() -> None:
     """One turn of the loop does not compare them all; a revision that comes meanwhile waits for its turn."""
     holder, log = watched()
     names = [f"flag-{number}" for number in range(3 * SLICE_FLAGS)]
-    holder.replace(snapshot(*names), DOCUMENT_OF_CHANGES, 0)
+    holder.replace(snapshot_of(*names), DOCUMENT, 0)
     log.follow()
-    holder.replace(snapshot(*names[1:], "new"), DOCUMENT_OF_CHANGES, 0)
+    holder.replace(snapshot_of(*names[1:], "new"), DOCUMENT, 0)
     log.follow()
     second = log.revisions[-1]
     assert not second.is_compared

@@ -12,10 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from flagsvc.core.background import COLD_CEILING_S, longest_delay
 from flagsvc.core.errors import UpstreamError
 from flagsvc.engine.compile import CompileOptions, compile_document
-from flagsvc.proxy.configuration import Holder, Poller
-from flagsvc.proxy.configuration.stores import DocumentStorage, StoredDocument
-from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog, etag_of, turns
-from support.polling import PATIENT_S, PREPARE, document
+from flagsvc.proxy.configuration.stores import StoredDocument
+from flagsvc.testing import FakeClock, FakeSource, MemoryStore, etag_of, turns
+from support.polling import PollerScene, document
 
 INTERVAL_S = 5.0
 DOCUMENTS = [document("one"), document("two"), document("one", "two"), document("three", more=True)]
@@ -60,20 +59,8 @@ class Outages(RuleBasedStateMachine):
             bootstrap.gate = self.gate
         self.boot = boot if isinstance(boot, bytes) else None
         self.booted = False
-        self.holder = Holder()
-        log = RecordingLog()
-        self.poller = Poller(
-            self.source,
-            self.holder,
-            PREPARE,
-            DocumentStorage(self.store, "key", log),
-            clock=self.clock,
-            log=log,
-            draw=lambda: 0.5,
-            refresh_ms=int(INTERVAL_S * 1000),
-            bootstrap=bootstrap,
-            head_start_s=PATIENT_S,
-        )
+        world = PollerScene(self.source, bootstrap, self.store, self.clock, refresh_ms=int(INTERVAL_S * 1000))
+        self.holder, self.poller = world.holder, world.poller
         self.accepted, self.doubt, self.synchronised = self.stored, False, False
         self.poller.start()
         self.delay = await self.clock.next_sleep()

@@ -1,25 +1,18 @@
-"""The loop that keeps the configuration current: its ordinary life, and trouble.
-
-The polling loop: what it reports about itself, and polls that are requested.
-
-What the poller notes for people: since when, why not, when again, and what was left out.
-"""
+"""The loop that keeps the configuration current: its ordinary life, trouble, polls that are requested, and what it tells."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 
-import pytest
-
-from flagsvc.core.errors import UpstreamError
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration.sources import HttpSource
 from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.proxy.upstream import Fetched
-from flagsvc.testing import FakeSource, MemoryStore, RecordingUpstream, etag_of, turns
+from flagsvc.testing import FakeSource, MemoryStore, RecordingUpstream, turns
 from support.aio import asynchronous, until
 from support.polling import DOWN, EMPTY, ONE, REFUSED, TWO, WatchedPreparer, running, stored
+from unit.proxy.configuration.test_document_storage import SlowStore
 
 # ---- the ordinary life
 
@@ -55,26 +48,13 @@ async def test_the_end_waits_for_what_is_being_stored() -> None:
     """A process that stops right after a new document starts with that document the next time."""
     store = SlowStore()
     async with running(ONE, store=store) as world:
-        await store.writing.wait()
+        await world.clock.next_sleep()
         stopping = asyncio.ensure_future(world.poller.stop())
         await asyncio.wait([stopping], timeout=0.05)
-        store.go_on.set()
+        assert store.data == {}
+        store.gate.set()
         await stopping
         assert StoredDocument.unpack(store.data["key"]).body == ONE
-
-
-class SlowStore(MemoryStore):
-    """A store that reports when it writes, and waits for permission."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.writing, self.go_on = asyncio.Event(), asyncio.Event()
-
-    async def set(self, key: str, data: bytes) -> None:
-        """Store, some time."""
-        self.writing.set()
-        await self.go_on.wait()
-        await super().set(key, data)
 
 
 @asynchronous
@@ -130,41 +110,6 @@ async def test_a_token_that_is_refused_at_a_cold_start_may_be_made_a_moment_late
         assert world.serves == ["one"]
         assert [await world.round() for _ in range(2)] == [5.0, 25.0]
         assert (world.serves, world.holder.state) == (["one"], "refused")
-
-
-@pytest.mark.parametrize("bad", [b"{", b"[]", b'{"features":{}}', b"", UpstreamError("document", "cut off")])
-@asynchronous
-async def test_a_bad_document_never_replaces_a_good_one(bad: bytes | UpstreamError) -> None:
-    """Its ETag is never sent, nothing of it is stored."""
-    async with running(ONE, bad, bad, ONE) as world:
-        await world.round()
-        for _ in range(2):
-            assert (world.serves, world.holder.state) == (["one"], "refused")
-            await world.round()
-        assert world.source.etags == [None] + [etag_of(ONE)] * 3
-        assert StoredDocument.unpack(world.store.data["key"]).body == ONE
-        assert world.holder.state == "fresh"
-
-
-@asynchronous
-async def test_an_empty_document_followed_by_a_full_one_never_counted() -> None:
-    """The next empty document is held back again."""
-    async with running(ONE, EMPTY, TWO, EMPTY, ONE) as world:
-        served = []
-        for _ in range(4):
-            await world.round()
-            served.append(world.serves)
-        assert served == [["one"], ["two"], ["two"], ["one"]]
-
-
-@asynchronous
-async def test_an_outage_between_two_empty_documents_changes_nothing() -> None:
-    """The second empty answer confirms the first."""
-    async with running(ONE, EMPTY, DOWN, EMPTY) as world:
-        for _ in range(3):
-            assert world.serves in (None, ["one"])
-            await world.round()
-        assert world.serves == []
 
 
 @asynchronous
@@ -229,29 +174,19 @@ async def test_a_source_that_is_cheap_to_ask_is_asked_at_its_own_pace() -> None:
 
 @asynchronous
 async def test_every_poll_is_counted_by_what_it_brought() -> None:
-    """Failures in a row are counted too, until a poll goes well."""
+    """Failures in a row are counted too, until a poll goes well. The last check is the last poll that went well."""
     script = (ONE, ONE, Fetched(bytes(bytearray(ONE))), DOWN, REFUSED, b"{", EMPTY, TWO, DOWN)
     async with running(*script) as world:
-        failures = []
+        failures, checks = [], []
         for _ in script:
             await world.round()
             failures.append(world.holder.failures)
+            checks.append(world.holder.checked_at == world.clock.monotonic())
         # each round ends when the next poll is over
         assert failures == [0, 0, 1, 2, 3, 0, 0, 1, 2]
+        assert checks == [count == 0 for count in failures]
         counts = {"fetched": 2, "not-modified": 1, "same": 1, "failed": 3, "refused": 1, "unusable": 1, "empty": 1}
         assert world.holder.event_counts == counts
-
-
-@asynchronous
-async def test_the_last_check_is_the_last_that_went_well() -> None:
-    """An answer that cannot be used is no check."""
-    async with running(ONE, ONE, DOWN, b"{", REFUSED, ONE) as world:
-        checked = []
-        for _ in range(6):
-            await world.clock.next_sleep()
-            checked.append(world.holder.checked_at)
-            await world.clock.advance(max(world.clock.sleeping))
-        assert checked == [0.0, 5.0, 5.0, 5.0, 5.0, world.clock.monotonic() - 5.0]
 
 
 @asynchronous
@@ -259,9 +194,12 @@ async def test_nothing_was_checked_by_reading_what_is_stored() -> None:
     """Storage and bootstrap do not show when the upstream confirmed a document, and do not end a series of failures."""
     bootstrap = FakeSource(TWO)
     bootstrap.gate = asyncio.Event()
-    async with running(DOWN, store=stored(ONE, None), bootstrap=bootstrap) as world:
+    async with running(DOWN, store=stored(ONE, '"old"'), bootstrap=bootstrap) as world:
+        await world.holder.wait_ready()
         await world.round()
         assert (world.serves, world.holder.checked_at, world.holder.failures) == (["one"], None, 2)
+        assert (world.holder.state, world.source.etags[0]) == ("restored", '"old"')
+        assert (world.holder.last_fetch_ms, world.holder.last_update_ms) == (0.0, 0.0)
         bootstrap.gate.set()
         await turns()
         assert (world.serves, world.holder.checked_at, world.holder.failures) == (["two"], None, 2)

@@ -12,43 +12,11 @@ from flagsvc.proxy.upstream import Fetched
 from flagsvc.testing import FakeSource, MemoryStore, etag_of, turns
 from support.aio import asynchronous, until
 from support.polling import DOWN, EMPTY, ONE, PREPARE, TWO, PollerScene, WatchedPreparer, document, running, stored
+from unit.proxy.configuration.test_document_storage import SlowStore
 
-# ---- storage and bootstrap
-
-
-@asynchronous
-async def test_what_was_stored_is_served_while_the_upstream_is_away() -> None:
-    """A restart is ready at once; a synchronisation it is not."""
-    async with running(DOWN, store=stored(ONE, '"old"')) as world:
-        await world.holder.wait_ready()
-        assert (world.serves, world.holder.state) == (["one"], "restored")
-        await world.round()
-        assert (world.holder.last_fetch_ms, world.holder.last_update_ms) == (0.0, 0.0)
-        assert world.source.etags[0] == '"old"'
-
-
-@asynchronous
-async def test_the_upstream_may_confirm_what_was_stored() -> None:
-    """A 304 for the stored ETag is enough, and nothing is stored again."""
-    store = stored(ONE, etag_of(ONE))
-    before = dict(store.data)
-    async with running(ONE, store=store) as world:
-        await world.holder.wait_synchronised()
-        assert (world.serves, world.holder.state, store.data) == (["one"], "fresh", before)
-
-
-@pytest.mark.parametrize(
-    "data", [b"", b"rubbish", StoredDocument(b"{", None).pack(), StoredDocument(b"[]", None).pack()]
-)
-@asynchronous
-async def test_unusable_storage_is_a_warning(data: bytes) -> None:
-    """The start continues as if nothing were stored."""
-    store = MemoryStore()
-    store.data["key"] = data
-    async with running(ONE, store=store) as world:
-        await world.round()
-        assert (world.serves, len(world.log.at("warn"))) == (["one"], 1)
-        assert world.source.etags[0] is None
+OLD = StoredDocument(ONE, '"old"')
+READ = ["the stored configuration could not be read", "the stored configuration can be read again"]
+USED = ["the stored configuration cannot be used", "the stored configuration can be used"]
 
 
 @asynchronous
@@ -85,46 +53,31 @@ async def test_a_storage_that_was_away_at_the_start() -> None:
             await world.round()
         assert world.serves == ["two"] and world.source.etags[-1] in ('"etag"', etag_of(TWO))  # type: ignore[unreachable]
         said = [line for line in world.log.at("info", "warn") if "stored" in line]  # type: ignore[unreachable]
-        assert said == ["the stored configuration could not be read", "the stored configuration can be read again"]
+        assert said == READ
 
 
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"", READ),
+        (b"rubbish", READ),
+        (StoredDocument(b"{", None).pack(), USED),
+        (StoredDocument(b"[]", None).pack(), USED),
+    ],
+)
 @asynchronous
-async def test_a_stored_document_that_was_of_no_use_at_the_start() -> None:
-    """Another may have been stored since, by another process."""
-    store = stored(b"no document", None)
+async def test_a_stored_document_that_was_of_no_use_at_the_start(data: bytes, told: list[str]) -> None:
+    """The start continues as if nothing were stored. Another may have been stored since, by another process."""
+    store = MemoryStore()
+    store.data["key"] = data
     async with running(DOWN, DOWN, DOWN, store=store) as world:
         await world.round()
+        assert (world.serves, world.source.etags[0]) == (None, None)
         store.data.update(stored(ONE, None).data)
         await world.round()
         assert (world.serves, world.holder.state) == (["one"], "restored")
         said = [line for line in world.log.at("info", "warn") if "stored" in line]
-        assert said == ["the stored configuration cannot be used", "the stored configuration can be used"]
-
-
-@asynchronous
-async def test_bootstrap_replaces_what_was_stored_until_the_upstream_answers() -> None:
-    """Meanwhile no ETag is sent. The upstream's document replaces it, and only that one is stored."""
-    async with running(DOWN, TWO, store=stored(ONE, '"old"'), bootstrap=FakeSource(document("boot"))) as world:
-        await turns()
-        assert (world.serves, world.holder.state) == (["boot"], "bootstrapped")
-        assert StoredDocument.unpack(world.store.data["key"]).body == ONE
-        await world.round()
-        assert (world.serves, world.holder.state) == (["two"], "fresh")
-        assert world.source.etags[1:] == [None]
-        await turns()
-        assert StoredDocument.unpack(world.store.data["key"]).body == TWO
-
-
-@asynchronous
-async def test_a_bootstrap_that_comes_late_is_ignored() -> None:
-    """The upstream's document stays, even if the bootstrap document comes later."""
-    bootstrap = FakeSource(document("boot"))
-    bootstrap.gate = asyncio.Event()
-    async with running(ONE, bootstrap=bootstrap) as world:
-        await world.clock.next_sleep()
-        bootstrap.gate.set()
-        await turns()
-        assert (world.serves, world.holder.state) == (["one"], "fresh")
+        assert said == told
 
 
 @asynchronous
@@ -179,27 +132,10 @@ async def test_an_empty_bootstrap_does_not_turn_everything_off() -> None:
         assert (world.serves, world.holder.state) == ([], "bootstrapped")
 
 
-class SlowStore(MemoryStore):
-    """A store that answers when `gate` is open, with the data of the time of the request."""
-
-    def __init__(self, body: bytes, etag: str | None) -> None:
-        super().__init__()
-        self.data = stored(body, etag).data
-        self.gate = asyncio.Event()
-        self.asked = 0
-
-    async def get(self, key: str) -> bytes | None:
-        """Return the stored data of a key, late."""
-        self.asked += 1
-        found = self.data.get(key)
-        await self.gate.wait()
-        return found
-
-
 @asynchronous
 async def test_a_storage_that_hangs_does_not_hold_the_upstream_up() -> None:
     """The upstream is polled meanwhile, without a log line. A late stored document replaces nothing, here or in the storage."""
-    store = SlowStore(ONE, '"old"')
+    store = SlowStore(key=OLD)
     async with running(TWO, document("three"), store=store, head_start_s=0.01) as world:
         async with asyncio.timeout(5):
             await world.holder.wait_synchronised()
@@ -219,7 +155,7 @@ async def test_a_storage_that_hangs_does_not_hold_the_upstream_up() -> None:
 @asynchronous
 async def test_a_slow_storage_serves_where_the_upstream_fails() -> None:
     """Its document is served as soon as it answers, after any number of failed polls. It is read once, without a log line."""
-    store = SlowStore(ONE, '"old"')
+    store = SlowStore(key=OLD)
     async with running(DOWN, DOWN, DOWN, ONE, store=store, head_start_s=0.01) as world:
         await world.round()
         await world.round()
@@ -236,7 +172,7 @@ async def test_a_slow_storage_serves_where_the_upstream_fails() -> None:
 @asynchronous
 async def test_an_empty_document_waits_for_the_storage() -> None:
     """An empty document of the upstream must not turn off stored toggles, even if reading them takes a moment."""
-    store = SlowStore(ONE, None)
+    store = SlowStore(key=OLD)
     async with running(EMPTY, EMPTY, store=store, head_start_s=0.01) as world:
         await until(lambda: world.source.etags)
         await turns()
@@ -250,7 +186,7 @@ async def test_an_empty_document_waits_for_the_storage() -> None:
 async def test_stopping_ends_a_storage_that_hangs() -> None:
     """The stop works before the first poll and after it."""
     for passing in (False, True):
-        async with running(DOWN, store=SlowStore(ONE, None), head_start_s=0.01) as world:
+        async with running(DOWN, store=SlowStore(key=OLD), head_start_s=0.01) as world:
             if passing:
                 await world.clock.next_sleep()
             else:

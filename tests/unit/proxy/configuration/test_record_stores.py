@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from flagsvc.proxy.configuration.stores import (
     FileStore,
     SingleRecordStore,
     frame,
+    write_record,
 )
 from flagsvc.testing import MemoryStore
 from support.aio import asynchronous
@@ -38,10 +40,11 @@ async def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
         await FileRecordStore(folder, KEY).put("0a", b"one")
         await FileRecordStore(folder, KEY).put("0a", b"two")
         FileStore(folder).set(KEY, b"flags")
+        FileStore(folder).set(KEY, b"newer flags")
     finally:
         os.umask(before)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert files(folder) == [f"{KEY}.0a.usage", f"{KEY}.flags"]
+    assert files(folder) == [f"{KEY}.0a.usage", f"{KEY}.flags", f"{KEY}.previous"]
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
 
 
@@ -57,62 +60,34 @@ async def test_keys_do_not_see_each_other(tmp_path: Path) -> None:
 
 
 @asynchronous
-async def test_a_folder_that_is_not_there_is_empty(tmp_path: Path) -> None:
-    """It is made with the first record."""
-    record_store = FileRecordStore(tmp_path / "missing", KEY)
-    assert (await record_store.names(), await record_store.get("0a"), await record_store.remove("0a")) == (
-        [],
-        None,
-        False,
-    )
-    await record_store.put("0a", b"x")
-    assert await record_store.names() == ["0a"]
-
-
-@asynchronous
 async def test_a_damaged_record_is_an_error_and_never_half_of_one(tmp_path: Path) -> None:
-    """A record that is cut off, changed in any byte or has bytes after it is an error."""
-    record_store = FileRecordStore(tmp_path, KEY)
-    await record_store.put("0a", b"data")
-    path = tmp_path / f"{KEY}.0a.usage"
-    whole = path.read_bytes()
+    """A record that is cut off, changed in any byte or has bytes after it is an error, in a folder and in a provider."""
+    store = MemoryStore()
+    record_stores = (FileRecordStore(tmp_path, KEY), SingleRecordStore(store, KEY, "instance"))
+    for each in record_stores:
+        await each.put("0a", b"data")
+    path, [key], whole = tmp_path / f"{KEY}.0a.usage", store.data, frame(b"data")
     changed = [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(len(whole))]
     for content in (*(whole[:length] for length in range(len(whole))), *changed, whole + b"x"):
         path.write_bytes(content)
-        with pytest.raises(StoreError, match="not whole"):
-            await record_store.get("0a")
-
-
-@pytest.mark.parametrize("step", ["write", "fsync", "replace"])
-@asynchronous
-async def test_a_stop_at_every_step_leaves_the_old_record(
-    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No temporary file remains."""
-    record_store = FileRecordStore(tmp_path, KEY)
-    await record_store.put("0a", b"old")
-
-    def fail(*_: object) -> None:
-        raise OSError(5, "the machine stopped")
-
-    target = {"write": (os, "fdopen"), "fsync": (os, "fsync"), "replace": (Path, "replace")}[step]
-    with monkeypatch.context() as patch:
-        patch.setattr(*target, fail)
-        with pytest.raises(StoreError, match="stopped"):
-            await record_store.put("0a", b"new")
-    assert await record_store.get("0a") == b"old" and files(tmp_path) == [f"{KEY}.0a.usage"]
+        store.data[key] = content or b"x"  # an empty record of a provider is a removed one
+        for each in record_stores:
+            with pytest.raises(StoreError, match="not whole"):
+                await each.get("0a")
 
 
 @asynchronous
 async def test_temporary_files_of_killed_processes_are_swept_away(tmp_path: Path) -> None:
-    """Old ones of this key; not those that somebody may be writing now."""
-    old, young = tmp_path / f".{KEY}.0a-aa.tmp", tmp_path / f".{KEY}.0b-bb.tmp"
-    for path in (old, young):
-        path.write_bytes(b"x")
+    """Old ones of this key; no file that a process may be writing now, and no file of another key."""
+    old, young, foreign = (tmp_path / name for name in (f".{KEY}.aa.tmp", f".{KEY}.0b-bb.tmp", ".other.aa.tmp"))
     long_ago = time.time() - ABANDONED_S - 60
-    os.utime(old, (long_ago, long_ago))
-    await FileRecordStore(tmp_path, KEY).put("0c", b"data")
-    assert files(tmp_path) == sorted([young.name, f"{KEY}.0c.usage"])
+    for write in (partial(write_record, FileStore(tmp_path), KEY), partial(FileRecordStore(tmp_path, KEY).put, "0c")):
+        for path in (old, young, foreign):
+            path.write_bytes(b"x")
+        for path in (old, foreign):
+            os.utime(path, (long_ago, long_ago))
+        await write(b"data")
+        assert [path.exists() for path in (old, young, foreign)] == [False, True, True]
 
 
 @asynchronous
@@ -159,15 +134,3 @@ async def test_a_provider_of_two_methods_has_one_record_for_each_instance() -> N
     assert (await second.names(), await SingleRecordStore(store, KEY, "instance").names()) == ([], [])
     [key] = store.data
     assert len(key) == 40 and set(key) <= set("0123456789abcdef")
-
-
-@pytest.mark.parametrize("content", [b"x", frame(b"data")[:-1], frame(b"data") + b"x"])
-@asynchronous
-async def test_a_damaged_record_of_a_provider_is_an_error(content: bytes) -> None:
-    """Never half of one."""
-    store = MemoryStore()
-    record_store = SingleRecordStore(store, KEY, "instance")
-    await record_store.put("0a", b"data")
-    store.data[next(iter(store.data))] = content
-    with pytest.raises(StoreError, match="not whole"):
-        await record_store.get("0a")

@@ -56,19 +56,13 @@ def write(tmp_path: Path) -> Write:
     return write_file
 
 
-def test_a_file_of_strategies(write: Write) -> None:
-    """The strategies of the list `strategies` are loaded by name and answer for a context."""
-    loaded = load_strategies([str(write("gold.py", IS_GOLD))])
-    assert list(loaded.by_name) == ["isGold"]
-    assert loaded.by_name["isGold"].is_enabled({}, Context(properties={"tier": "gold"})) is True
-    assert loaded.by_name["isGold"].is_enabled({}, Context()) is False
-
-
 def test_files_and_instances_mix(write: Write) -> None:
-    """A list may contain paths and instances; their order is kept."""
-    loaded = load_strategies([Odd(), write("gold.py", IS_GOLD)])
+    """A list may contain paths, as texts too, and instances; their order is kept. The strategies answer for a context."""
+    loaded = load_strategies([Odd(), str(write("gold.py", IS_GOLD))])
     assert list(loaded.by_name) == ["odd", "isGold"]
     assert loaded.by_name["odd"].is_enabled({}, Context(user_id="7")) is True
+    assert loaded.by_name["isGold"].is_enabled({}, Context(properties={"tier": "gold"})) is True
+    assert loaded.by_name["isGold"].is_enabled({}, Context()) is False
 
 
 def test_a_file_of_enrichers(write: Write) -> None:
@@ -140,31 +134,23 @@ def test_the_digest_follows_the_code(write: Write, tmp_path: Path) -> None:
 
 
 def test_the_digest_follows_in_code_state() -> None:
-    """Two instances of one class with other settings have another digest; equal ones the same."""
+    """Two instances of one class with other settings have another digest, in `__dict__` or in slots; equal ones the same."""
 
     class Named(Odd):
         def __init__(self, limit: int) -> None:
             self.limit = limit
 
-    assert load_strategies([Named(1)]).digest == load_strategies([Named(1)]).digest
-    assert load_strategies([Named(1)]).digest != load_strategies([Named(2)]).digest
-
-
-def test_the_digest_follows_in_code_state_in_slots() -> None:
-    """What an instance holds outside of its `__dict__` counts as well."""
-
     class Slotted:
         __slots__ = ("limit",)
         name = "slotted"
+        is_enabled = Odd().is_enabled
 
         def __init__(self, limit: int) -> None:
             self.limit = limit
 
-        def is_enabled(self, parameters: Mapping[str, str], context: ContextView) -> bool:
-            return len(context.user_id or "") > self.limit
-
-    assert load_strategies([Slotted(1)]).digest == load_strategies([Slotted(1)]).digest
-    assert load_strategies([Slotted(1)]).digest != load_strategies([Slotted(2)]).digest
+    for kind in (Named, Slotted):
+        first, equal, other = (load_strategies([kind(limit)]).digest for limit in (1, 1, 2))
+        assert first == equal != other
 
 
 def test_the_digest_of_code_without_a_source() -> None:
@@ -200,19 +186,12 @@ STRATEGY_FAULTS = {
     "syntax": ("x = 1\nclass :", "does not import: SyntaxError on line 2: invalid syntax"),
     "import": ("import no_such_module", "ModuleNotFoundError on line 1: No module named 'no_such_module'"),
     "exit": ("import sys\nsys.exit(3)", "does not import: SystemExit on line 2: 3"),
+    "abstract": (
+        "from flagsvc.proxy.extensions import Strategy\nclass A(Strategy):\n    name = 'a'\nstrategies = [A()]",
+        "TypeError on line 4: Can't instantiate abstract class A",
+    ),
     "deeper": ("def f():\n    raise KeyError\nf()", "does not import: KeyError on line 2"),
 }
-
-
-@pytest.mark.parametrize(("source", "message"), STRATEGY_FAULTS.values(), ids=STRATEGY_FAULTS)
-def test_faults_of_a_strategies_file(write: Write, source: str, message: str) -> None:
-    """The message names the file, the item and what was expected, in one line and without a traceback."""
-    path = write("faulty.py", source)
-    with pytest.raises(ExtensionError) as caught:
-        load_strategies([path])
-    assert message in str(caught.value)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
 
 
 ENRICHER_FAULTS = {
@@ -228,14 +207,21 @@ ENRICHER_FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("source", "message"), ENRICHER_FAULTS.values(), ids=ENRICHER_FAULTS)
-def test_faults_of_an_enrichers_file(write: Write, source: str, message: str) -> None:
-    """The message names the file, the item and what was expected."""
+FAULTS = {
+    **{name: (load_strategies, *row) for name, row in STRATEGY_FAULTS.items()},
+    **{f"enrichers: {name}": (load_enrichers, *row) for name, row in ENRICHER_FAULTS.items()},
+}
+
+
+@pytest.mark.parametrize(("load", "source", "message"), FAULTS.values(), ids=FAULTS)
+def test_faults_of_a_file(write: Write, load: Callable[..., object], source: str, message: str) -> None:
+    """The message names the file, the item and what was expected, in one line and without a traceback."""
     path = write("faulty.py", source)
     with pytest.raises(ExtensionError) as caught:
-        load_enrichers([path])
+        load([path])
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
 
 
 def test_missing_unreadable_and_foreign_files(write: Write, tmp_path: Path) -> None:
@@ -270,14 +256,6 @@ def test_wrong_things_in_code() -> None:
 def test_a_callable_in_c_is_taken(write: Write) -> None:
     """A function that tells no signature gets the benefit of the doubt."""
     assert load_enrichers([max]).functions == (max,)  # type: ignore[comparison-overlap, list-item]
-
-
-def test_the_base_class_wants_is_enabled(write: Write) -> None:
-    """A subclass of Strategy without is_enabled is reported when the file loads."""
-    source = "from flagsvc import Strategy\nclass A(Strategy):\n    name = 'a'\nstrategies = [A()]"
-    source = source.replace("from flagsvc import", "from flagsvc.proxy.extensions import")
-    with pytest.raises(ExtensionError, match="TypeError on line 4: Can't instantiate abstract class A"):
-        load_strategies([write("abstract.py", source)])
 
 
 def test_declarations_arrive() -> None:

@@ -81,29 +81,21 @@ async def test_callers_do_not_get_the_pages() -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:9090", "127.0.0.1.evil.example", "10.0.0.5", "", "[::2]"]
 )
-def test_another_host_is_refused_where_pages_are_open(host: str) -> None:
+@asynchronous
+async def test_another_host_is_refused_where_pages_are_open(host: str) -> None:
     """No site reaches the pages under its own name; the sentence says which Host is right."""
-
-    @asynchronous
-    async def run() -> None:
-        desk = DeskScene()
-        for path in ("/ui/status", "/ui/flags", "/ui/status.json"):
-            answer = await desk.ask(path, host=host)
-            assert answer.status == 421 and b"localhost" in answer.body
-
-    run()
+    desk = DeskScene()
+    for path in ("/ui/status", "/ui/flags", "/ui/status.json"):
+        answer = await desk.ask(path, host=host)
+        assert answer.status == 421 and b"localhost" in answer.body
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:9090", "127.9.9.9", "[::1]:9090", "[::1]"])
-def test_our_own_addresses_are_right(host: str) -> None:
+@asynchronous
+async def test_our_own_addresses_are_right(host: str) -> None:
     """A forwarded port does not matter."""
-
-    @asynchronous
-    async def run() -> None:
-        for address in (LOCAL, "localhost:9090", "unix:/tmp/desk.sock"):
-            assert (await DeskScene(address).ask("/ui/status", host=host)).status == 200
-
-    run()
+    for address in (LOCAL, "localhost:9090", "unix:/tmp/desk.sock"):
+        assert (await DeskScene(address).ask("/ui/status", host=host)).status == 200
 
 
 @asynchronous

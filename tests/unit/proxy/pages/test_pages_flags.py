@@ -14,14 +14,10 @@ from flagsvc.proxy.pages.desk import PagesContract
 from flagsvc.proxy.pages.flags import PAGE_SIZE
 from flagsvc.reasons.unfolded import Unfolded
 from support.aio import asynchronous, until
-from support.desk_scene import DOCUMENT, HOSTILE, DeskScene, serve
+from support.desk_scene import HOSTILE, DeskScene, serve
+from unit.proxy.pages.test_pages_status import features
 
 NAMES = ["<script>alert(1)</script>", "a/b c?d.json", "child", "everyone", "new-checkout", "off"]
-
-
-def many(number: int) -> object:
-    """Return a document with so many flags."""
-    return {"features": [{"name": f"flag-{each:04}", "enabled": True, "strategies": []} for each in range(number)]}
 
 
 @asynchronous
@@ -62,24 +58,20 @@ async def test_no_name_becomes_markup() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_name_has_a_page(name: str) -> None:
+@asynchronous
+async def test_every_name_has_a_page(name: str) -> None:
     """The list links to it, and its data is at the same address with `.json`."""
-
-    @asynchronous
-    async def run() -> None:
-        desk = DeskScene()
-        assert f'href="/ui/flags/{segment(name)}"' in await desk.text("/ui/flags")
-        await desk.text(f"/ui/flags/{segment(name)}")
-        assert (await desk.data(f"/ui/flags/{segment(name)}.json"))["flag"]["name"] == name
-
-    run()
+    desk = DeskScene()
+    assert f'href="/ui/flags/{segment(name)}"' in await desk.text("/ui/flags")
+    await desk.text(f"/ui/flags/{segment(name)}")
+    assert (await desk.data(f"/ui/flags/{segment(name)}.json"))["flag"]["name"] == name
 
 
 @asynchronous
 async def test_strange_names() -> None:
     """Half a surrogate pair, a mark for right-to-left text and 500 characters do no harm."""
     names = ["half \ud800", "\u202eright", "n" * 500]
-    desk = DeskScene(document={"features": [{"name": each, "enabled": True, "strategies": []} for each in names]})
+    desk = DeskScene(document=features(*names))
     assert sorted(each["name"] for each in (await desk.data("/ui/flags.json"))["flags"]) == sorted(names)
     for name in names:
         assert (await desk.ask(f"/ui/flags/{segment(name)}")).status == 200
@@ -89,7 +81,7 @@ async def test_strange_names() -> None:
 @asynchronous
 async def test_search_and_pages() -> None:
     """The search ignores case; the address has the search and the number of the page."""
-    desk = DeskScene(document=many(2 * PAGE_SIZE + 1))
+    desk = DeskScene(document=features(*(f"flag-{at:04}" for at in range(2 * PAGE_SIZE + 1))))
     first = await desk.data("/ui/flags.json")
     assert (len(first["flags"]), first["pages"]) == (PAGE_SIZE, 3)
     last = await desk.data("/ui/flags.json?page=3")
@@ -125,7 +117,7 @@ async def test_a_new_configuration_is_shown() -> None:
     """What is kept belongs to one snapshot."""
     desk = DeskScene()
     before = await desk.data("/ui/flags.json")
-    serve(desk.only, many(1))
+    serve(desk.only, features("flag-0000"))
     after = await desk.data("/ui/flags.json")
     assert before["revision"] != after["revision"] and [each["name"] for each in after["flags"]] == ["flag-0000"]
 
@@ -172,4 +164,3 @@ async def test_several_environments() -> None:
     assert found["environments"] == ["one", "two"] and [each["name"] for each in found["flags"]] == ["new-checkout"]
     assert "/ui/flags/new-checkout?environment=two" in await desk.text("/ui/flags?environment=two")
     assert "/ui/try?flag=new-checkout&amp;environment=two" in await desk.text("/ui/flags/new-checkout?environment=two")
-    assert len(DOCUMENT["features"]) == 7  # type: ignore[arg-type]

@@ -1,9 +1,4 @@
-"""The page of the status: every state in words, when, why, and what was left out.
-
-The page of the options: what `flagsvc config` prints, with secrets masked.
-The event stream of the proxy: each second, and when an environment serves or knows something else.
-Traffic and Changes: counts are told, reading stops without a page, and each revision names the flags that it changed.
-"""
+"""The pages Status, Options, Traffic and Changes, and the event stream that keeps them current."""
 
 from __future__ import annotations
 
@@ -17,7 +12,7 @@ import pytest
 
 from flagsvc.http.parts import PartsResponse
 from flagsvc.http.reached_limits import LIMITS
-from flagsvc.pages.live import MAX_OF_ONE, MAX_STREAMS
+from flagsvc.pages.live import MAX_OF_ONE
 from flagsvc.proxy.api.readiness import COLD, DRAINING, NO_WORKER, STALE
 from flagsvc.proxy.configuration import State
 from flagsvc.proxy.configuration.change_log import KEPT, NAMED
@@ -54,18 +49,14 @@ def test_a_state_has_one_word() -> None:
 
 
 @pytest.mark.parametrize("state", list(State))
-def test_every_state_has_words(state: State) -> None:
+@asynchronous
+async def test_every_state_has_words(state: State) -> None:
     """No state is missing, and the page of each renders."""
-
-    @asynchronous
-    async def run() -> None:
-        desk = DeskScene(document=None)
-        desk.only.holder.set_state(state)
-        [found] = (await desk.data("/ui/status.json"))["environments"]
-        assert (found["state"], found["meaning"]) == STATES[state]
-        assert STATES[state][1] in await desk.text("/ui/status")
-
-    run()
+    desk = DeskScene(document=None)
+    desk.only.holder.set_state(state)
+    [found] = (await desk.data("/ui/status.json"))["environments"]
+    assert (found["state"], found["meaning"]) == STATES[state]
+    assert STATES[state][1] in await desk.text("/ui/status")
 
 
 def test_every_objection_of_readiness_has_words() -> None:
@@ -218,17 +209,6 @@ async def test_who_is_signed_in() -> None:
     assert (await elsewhere.ask("/ui/alive", host=ELSEWHERE)).status == 303
     assert 'data-alive="/ui/alive"' in await elsewhere.text("/ui/status", host=ELSEWHERE, authorization=KEY)
     assert "data-alive" not in await elsewhere.text("/ui/status", host=ELSEWHERE)
-
-
-@asynchronous
-async def test_there_is_a_limit() -> None:
-    """Above it, the answer is a 503 with a text."""
-    desk = DeskScene()
-    callers = [await listen(desk) for _ in range(MAX_STREAMS)]
-    refused = await desk.ask("/ui/stream")
-    assert refused.status == 503 and b"256 pages are open" in refused.body
-    for each in callers:
-        each.parts.lose()
 
 
 @asynchronous

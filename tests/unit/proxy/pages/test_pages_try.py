@@ -13,6 +13,7 @@ from flagsvc.proxy.pages.trying import EXPLAINED, LISTED
 from flagsvc.testing import RecordingLog
 from support.aio import asynchronous
 from support.desk_scene import DeskScene
+from unit.proxy.pages.test_pages_status import features
 
 MARKED = "a-marked-value-7f3e"
 CUSTOM = {
@@ -70,26 +71,22 @@ async def test_the_form_offers_what_flags_read() -> None:
         {"userId": "55", "plan": "team", "region": "eu"},
     ],
 )
-def test_the_answers_are_those_of_callers(fields: dict[str, str]) -> None:
+@asynchronous
+async def test_the_answers_are_those_of_callers(fields: dict[str, str]) -> None:
     """Each flag is on or off as the snapshot says, and the page shows every step with the whole explanation."""
-
-    @asynchronous
-    async def run() -> None:
-        desk = DeskScene()
-        form = {f"field.{name}": value for name, value in fields.items()}
-        result = (await desk.data("/ui/try.json", method="POST", form=form))["result"]
-        snapshot = desk.only.holder.current
-        assert snapshot is not None
-        context = Context(
-            user_id=fields.get("userId"), properties={name: value for name, value in fields.items() if name != "userId"}
-        )
-        expected = {each.name: each.enabled for each in explain(snapshot, context)}
-        assert {each["name"]: each["enabled"] for each in result["explained"]} == expected
-        assert result["on"] == sum(expected.values())
-        page = await desk.text("/ui/try", method="POST", form=form)
-        assert ("region is eu" in page and "bucket" in page) or "userId" not in fields
-
-    run()
+    desk = DeskScene()
+    form = {f"field.{name}": value for name, value in fields.items()}
+    result = (await desk.data("/ui/try.json", method="POST", form=form))["result"]
+    snapshot = desk.only.holder.current
+    assert snapshot is not None
+    context = Context(
+        user_id=fields.get("userId"), properties={name: value for name, value in fields.items() if name != "userId"}
+    )
+    expected = {each.name: each.enabled for each in explain(snapshot, context)}
+    assert {each["name"]: each["enabled"] for each in result["explained"]} == expected
+    assert result["on"] == sum(expected.values())
+    page = await desk.text("/ui/try", method="POST", form=form)
+    assert ("region is eu" in page and "bucket" in page) or "userId" not in fields
 
 
 @asynchronous
@@ -180,7 +177,7 @@ async def test_wrong_values() -> None:
 async def test_many_flags() -> None:
     """The first are explained, further ones listed; a name narrows them, and the exact one comes first."""
     names = [f"flag-{each:03}" for each in range(EXPLAINED + LISTED + 5)] + ["flag"]
-    desk = DeskScene(document={"features": [{"name": each, "enabled": True, "strategies": []} for each in names]})
+    desk = DeskScene(document=features(*names))
     result = (await desk.data("/ui/try.json", method="POST", form={"flag": "flag"}))["result"]
     assert result["explained"][0]["name"] == "flag" and len(result["explained"]) == EXPLAINED
     assert len(result["others"]) == LISTED and result["on"] == result["fitting"] == len(names)

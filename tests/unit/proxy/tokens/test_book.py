@@ -15,7 +15,6 @@ from flagsvc.proxy.tokens.book import UNKNOWN_S, KnownToken, TokenBook, TokenGra
 GRANT = TokenGrant(False, TokenScope("production", None))
 OTHER = TokenGrant(True, TokenScope("production", frozenset("ab")))
 KNOWN, UNKNOWN = 4, 6
-"""Bounds that a few tokens reach."""
 TOKENS = st.sampled_from([f"token-{number}" for number in range(12)])
 STEPS = st.one_of(
     st.tuples(st.just("add"), TOKENS),
@@ -25,16 +24,9 @@ STEPS = st.one_of(
 )
 
 
-@pytest.fixture(name="small")
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have small bounds."""
-    monkeypatch.setattr(module, "MAX_KNOWN", KNOWN)
-    monkeypatch.setattr(module, "MAX_UNKNOWN", UNKNOWN)
-
-
 @pytest.fixture(name="bounds", scope="module")
 def _bounds() -> Iterator[None]:
-    """Have small bounds for all examples."""
+    """Have bounds that a few tokens reach."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MAX_KNOWN", KNOWN)
         patch.setattr(module, "MAX_UNKNOWN", UNKNOWN)
@@ -86,7 +78,7 @@ def test_no_sequence_breaks_the_bounds(steps: list[tuple[str, object]]) -> None:
         assert set(book.texts()) == told, "a token is forgotten only when the caller of `add` is told"
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("bounds")
 def test_the_one_checked_longest_ago_is_forgotten() -> None:
     """A token that was checked again is the newest."""
     book = TokenBook()
@@ -107,7 +99,7 @@ def test_the_age_of_a_refusal() -> None:
     assert book.is_unknown("t", 140.0 + UNKNOWN_S - 0.1)
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("bounds")
 def test_many_refusals_leave_the_newest() -> None:
     """At least half of the bound is remembered, and always the newest."""
     book = TokenBook()
@@ -116,16 +108,6 @@ def test_many_refusals_leave_the_newest() -> None:
         newest = [f"token-{each}" for each in range(max(0, number - UNKNOWN // 2 + 1), number + 1)]
         assert all(book.is_unknown(token, 1.0) for token in newest)
     assert not book.is_unknown("token-0", 1.0)
-
-
-def test_a_verdict_replaces_the_other() -> None:
-    """A token that becomes valid is no longer unknown, and the other way round."""
-    book = TokenBook()
-    book.add_unknown("t", 0.0)
-    book.add("t", GRANT, 1.0)
-    assert not book.is_unknown("t", 1.0) and book.find("t") == KnownToken(GRANT, 1.0, "t")
-    book.add_unknown("t", 2.0)
-    assert book.find("t") is None and book.texts() == []
 
 
 def test_what_is_stored() -> None:
@@ -180,7 +162,7 @@ def test_what_is_known_counts_more_than_what_was_stored() -> None:
     assert book.find("more") == KnownToken(GRANT, 7.0)
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("bounds")
 def test_a_record_beyond_the_bound() -> None:
     """Of a record with too many tokens, a book reads the tokens that were checked last; none that is known is dropped."""
     book = TokenBook()

@@ -1,7 +1,4 @@
-"""Known tokens are asked about again: on request, and after a restart. Callers do not wait, and an outage takes nothing back.
-
-An upstream that cannot be asked about tokens, restarts, and the end: what is known stays known, and is stored.
-"""
+"""Known tokens are asked about again, and stored: requests, restarts, outages of the upstream and of storage, and the end."""
 
 from __future__ import annotations
 
@@ -142,19 +139,6 @@ async def test_an_upstream_that_is_away_is_left_alone() -> None:
 
 
 # ---- what is stored
-
-
-@asynchronous
-async def test_the_moments_of_checks_are_stored() -> None:
-    """A token that was checked again is not old after a restart."""
-    clock = FakeClock()
-    async with lookup_scene(clock=clock) as world:
-        await world.know("a")
-        await clock.advance(INTERVAL_S)
-    await clock.advance(INTERVAL_S / 2)
-    async with lookup_scene(world.store, clock) as other:
-        other.fault = AWAY
-        assert await other.find("a") == FRONTEND and other.questions == [], "no caller waits for a question"
 
 
 @asynchronous
@@ -401,15 +385,6 @@ async def test_a_record_that_cannot_be_read_at_the_start() -> None:
 
 
 @asynchronous
-async def test_the_last_changes_are_stored() -> None:
-    """What was found a moment before the end is stored at the end."""
-    async with lookup_scene() as world:
-        world.grants["a"] = FRONTEND
-        await world.find("a")
-    assert world.store.saved == 1
-
-
-@asynchronous
 async def test_an_end_while_tokens_are_being_stored() -> None:
     """A write that the end interrupts is done again."""
     async with lookup_scene() as world:
@@ -425,20 +400,8 @@ async def test_an_end_while_tokens_are_being_stored() -> None:
 
 
 @asynchronous
-async def test_the_end() -> None:
-    """Callers that wait are turned away; no question goes out after it."""
-    async with lookup_scene() as world:
-        world.gate = asyncio.Event()
-        waiting = await world.start_find("a")
-        await world.lookup.stop(world)
-        assert await waiting == 1.0
-        await world.clock.advance(60)
-        assert len(world.questions) == 1
-
-
-@asynchronous
 async def test_a_request_after_the_end() -> None:
-    """It is turned away and takes no place: no caller would ever give that back."""
+    """It is turned away and takes no place: no caller would ever give that back. So is a caller that waits."""
     async with lookup_scene() as world:
         world.gate = asyncio.Event()
         waiting = await world.start_find("a", b"net")
@@ -447,7 +410,8 @@ async def test_a_request_after_the_end() -> None:
         assert (await waiting, await late) == (1.0, 1.0)
         await ending
         assert await world.find("c", b"net") == 1.0
-        assert world.places.tokens.taken == 0
+        await world.clock.advance(60)
+        assert world.places.tokens.taken == 0 and len(world.questions) == 1
 
 
 @asynchronous

@@ -52,10 +52,8 @@ def upstream(url: str, **more: Any) -> str:
 )
 def test_where_a_token_may_be_sent(token: str, expected: list[str]) -> None:
     """A secret goes only to the upstream that has made it; any other text may be a token."""
-    more = {
-        "exp_bootstrap_authorization": "of-the-bootstrap",
-    }
-    assert where(OwnSecrets(options(**more)), token) == expected
+    secrets = OwnSecrets(options(exp_bootstrap_authorization="of-the-bootstrap"))
+    assert where(secrets, token) == expected
 
 
 def test_former_secrets() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
+from time import time
 from typing import Any
 
 from hypothesis import given
@@ -11,28 +13,16 @@ from hypothesis import strategies as st
 
 from flagsvc.http.reports import MAX_COUNT
 from flagsvc.proxy.upstream import Identity
-from flagsvc.proxy.usage import UsageBucket, UsageCounters, UsageSource
+from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageBucket, UsageCounters, UsageSource
 from flagsvc.proxy.usage.counters import MAX_REGISTRATIONS, MAX_SOURCES
 from flagsvc.proxy.usage.reporter import metrics_body
-from flagsvc.proxy.usage.unsent import make_counts
 
 KNOWN = {"plain": frozenset({"disabled"}), "varied": frozenset({"disabled", "red", "blue"})}
 
 
-class Now:
-    """A clock hand."""
-
-    def __init__(self) -> None:
-        self.time = 100.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        return self.time
-
-
-def counters(most: int = 1000, now: Now | None = None, max_bytes: int = 100_000) -> UsageCounters:
-    """Return counters over a small configuration."""
-    return UsageCounters(lambda: dict(KNOWN), now or Now(), max_entries=most, max_bytes=max_bytes)
+def counters(most: int = 1000, now: Sequence[float] = (100.0,)) -> UsageCounters:
+    """Return counters over a small configuration; the time is the last of `now`."""
+    return UsageCounters(lambda: dict(KNOWN), lambda: now[-1], max_entries=most, max_bytes=1_000_000)
 
 
 def read(bucket: UsageBucket | None) -> dict[str, tuple[int, int, dict[str, int]]]:
@@ -69,28 +59,28 @@ def test_sums_stop_at_the_largest_number() -> None:
 
 def test_a_bucket_tells_its_time() -> None:
     """A bucket has the time from the last drain to this one. An interval without counts has no bucket."""
-    now = Now()
+    now = [100.0]
     usage = counters(now=now)
-    now.time = 110.0
+    now.append(110.0)
     assert usage.drain() is None
-    now.time = 120.0
+    now.append(120.0)
     usage.count("plain", True)
-    now.time = 130.0
+    now.append(130.0)
     bucket = usage.drain()
     assert bucket is not None and (bucket.start, bucket.stop) == (110.0, 130.0)
 
 
 def test_a_bucket_that_could_not_be_sent_is_merged() -> None:
     """Counts add up, and the time goes back to the older start."""
-    now = Now()
+    now = [100.0]
     usage = counters(now=now)
     usage.add("varied", 1, 2, {"red": 1})
-    now.time = 110.0
+    now.append(110.0)
     lost = usage.drain()
     assert lost is not None
     usage.add("varied", 10, 20, {"red": 10, "blue": 5})
     usage.count("plain", False)
-    now.time = 120.0
+    now.append(120.0)
     usage.merge(lost)
     bucket = usage.drain()
     assert read(bucket) == {"varied": (11, 22, {"red": 11, "blue": 5}), "plain": (0, 1, {})}
@@ -121,7 +111,7 @@ def test_bytes_are_bounded_as_well() -> None:
     """The limit is the approximate size in a post, with names in UTF-8. Sending makes room, and merging uses it."""
     name, long = "a" * 30, "ü" * 500
     known = {name: frozenset({"v" * 80}), long: frozenset[str]()}
-    usage = UsageCounters(lambda: known, Now(), max_bytes=100 + 100 + 100)
+    usage = UsageCounters(lambda: known, time, max_bytes=100 + 100 + 100)
     usage.count(long, True)
     assert (usage.full, usage.entries) == (1, 0)
     usage.add(name, 1, 0, {"v" * 80: 1})
@@ -130,7 +120,7 @@ def test_bytes_are_bounded_as_well() -> None:
     assert sent is not None and usage.entries == 0
     usage.merge(sent)
     assert (usage.full, usage.entries) == (1, 2)
-    tight = UsageCounters(lambda: known, Now(), max_bytes=199)
+    tight = UsageCounters(lambda: known, time, max_bytes=199)
     tight.merge(sent)
     assert (tight.full, tight.entries) == (1, 1)
 
@@ -139,7 +129,7 @@ def test_the_bytes_are_about_those_of_a_post() -> None:
     """For all counts up to the largest, a post is not larger than the estimate, and not much smaller."""
     names = {f"some-toggle-{number}": frozenset({"blue", "green"}) for number in range(200)}
     most = 20_000
-    usage = UsageCounters(lambda: names, Now(), max_bytes=most)
+    usage = UsageCounters(lambda: names, time, max_bytes=most)
     for name in names:
         usage.add(name, 2**53 - 1, 2**53 - 1, {"blue": 2**53 - 1, "green": 2**53 - 1})
     bucket = usage.drain()
@@ -150,11 +140,11 @@ def test_the_bytes_are_about_those_of_a_post() -> None:
 
 def test_looking_changes_nothing() -> None:
     """`peek` returns the counts so far, and `drain` still returns them."""
-    now = Now()
+    now = [100.0]
     usage = counters(now=now)
     assert read(usage.peek()) == {}
     usage.count("plain", True)
-    now.time = 105.0
+    now.append(105.0)
     seen = usage.peek()
     assert (read(seen), seen.start, seen.stop) == ({"plain": (1, 0, {})}, 100.0, 105.0)
     assert read(usage.drain()) == {"plain": (1, 0, {})}
@@ -170,17 +160,6 @@ def test_what_is_left_out_leaves_nothing_behind() -> None:
     usage.drain()
     usage.add("varied", 1, 0, {})
     assert read(usage.drain()) == {"varied": (1, 0, {})}
-
-
-def test_a_bucket_that_is_given_up_is_counted() -> None:
-    """A discarded bucket is counted by its entries."""
-    usage = counters()
-    usage.add("varied", 1, 0, {"red": 1, "blue": 1})
-    usage.count("plain", True)
-    bucket = usage.drain()
-    assert bucket is not None
-    usage.refuse(bucket)
-    assert usage.refused == bucket.entries() == 4
 
 
 COUNTS = st.tuples(st.sampled_from([*KNOWN, "unknown"]), st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
@@ -236,24 +215,16 @@ def test_applications_are_counted_apart() -> None:
     assert (usage.entries, usage.drain(), usage.drain_sources()) == (0, None, [])
 
 
-def test_the_counts_of_an_application_that_could_not_be_sent_stay_its_own() -> None:
-    """They are merged under its name, with the earlier start."""
-    usage = counters()
-    shop = UsageSource("shop", "one")
-    usage.merge(UsageBucket(5.0, 6.0, {"plain": make_counts(1, 2, {})}, shop))
-    usage.add("plain", 1, 0, {}, shop)
-    [bucket] = usage.drain_sources()
-    assert (bucket.source, bucket.start, read(bucket)) == (shop, 5.0, {"plain": (2, 2, {})})
-    assert usage.drain() is None
-
-
 def test_too_many_applications_count_as_the_proxy() -> None:
-    """Their counts are not lost, and the memory stays bounded."""
-    usage = counters(5000)
+    """Neither their counts nor their impact metrics are lost, and the memory stays bounded."""
+    usage, key = counters(10_000), ImpactKey("sales", "counter", ())
     for number in range(MAX_SOURCES + 2):
         usage.add("plain", 1, 0, {}, UsageSource("shop", str(number)))
+        usage.add_impact(ImpactSample(key, "help", (), [1.0]), UsageSource("shop", str(number)))
     assert len(usage.peek_sources()) == MAX_SOURCES
-    assert read(usage.drain()) == {"plain": (2, 0, {})}
+    bucket = usage.drain()
+    assert bucket is not None and read(bucket) == {"plain": (2, 0, {})}
+    assert bucket.impact[key].samples == {(): [2.0]}
 
 
 def test_registrations() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from typing import Any
 
 import pytest
 
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageBucket, UsageCounters, UsageSource
-from flagsvc.proxy.usage.counters import MAX_SOURCES
 from flagsvc.proxy.usage.impact import MAX_BOUNDS, MAX_LABEL_SETS, MAX_LABELS, MAX_NUMBER, MAX_TEXT, combine
 from flagsvc.proxy.usage.reporter import metrics_body
 
@@ -20,21 +20,11 @@ PLAIN, VARIED = (("appName", "shop"),), (("appName", "shop"), ("on", "enabled"))
 SHOP = UsageSource("shop", "one")
 
 
-class Now:
-    """A clock hand that goes on with each look."""
-
-    def __init__(self) -> None:
-        self.time = 100.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        self.time += 1
-        return self.time
-
-
 def counters(max_entries: int = 1000, max_bytes: int = 1_000_000) -> UsageCounters:
-    """Return counters that know one toggle."""
-    return UsageCounters(lambda: {"a": frozenset()}, Now(), max_entries=max_entries, max_bytes=max_bytes)
+    """Return counters that know one toggle, with a clock that goes on with each look."""
+    return UsageCounters(
+        lambda: {"a": frozenset()}, count(100.0).__next__, max_entries=max_entries, max_bytes=max_bytes
+    )
 
 
 def sample(key: ImpactKey, *values: float, labels: tuple[tuple[str, str], ...] = PLAIN) -> ImpactSample:
@@ -68,16 +58,6 @@ def test_what_adds_up_and_what_does_not() -> None:
     assert (usage.drain(), usage.entries, usage.full) == (None, 0, 0)
 
 
-def test_histograms_of_other_buckets_stay_apart() -> None:
-    """Their buckets cannot be added."""
-    usage = counters()
-    other = ImpactKey("time", "histogram", (1.0,))
-    usage.add_impact(sample(TIME, 1, 1, 1, 1))
-    usage.add_impact(sample(other, 1, 1, 1))
-    bucket = usage.drain()
-    assert bucket is not None and set(bucket.impact) == {TIME, other}
-
-
 def test_a_gauge_that_is_merged_late_stays_what_it_was() -> None:
     """A post that failed has an older value than what was measured since, and does not bring it back."""
     usage = counters()
@@ -99,32 +79,6 @@ def test_a_sum_has_an_end() -> None:
     held = [MAX_NUMBER - 1]
     combine("counter", held, [5.0])
     assert held == [MAX_NUMBER]
-
-
-def test_applications_have_their_own() -> None:
-    """Impact metrics of an application have a bucket of their own, also if it counted nothing; the proxy has another."""
-    usage = counters()
-    usage.add_impact(sample(SALES, 2), SHOP)
-    usage.add_impact(sample(SALES, 5))
-    [seen] = usage.peek_sources()
-    assert (seen.source, seen.toggles, read(seen)) == (SHOP, {}, {"sales": {PLAIN: [2]}})
-    assert read(usage.peek()) == read(usage.drain()) == {"sales": {PLAIN: [5]}}
-    assert usage.entries == 1
-    [bucket] = usage.drain_sources()
-    assert (bucket.source, bucket.parts(), bucket.entries()) == (SHOP, 1, 1)
-    assert (usage.drain(), usage.drain_sources(), usage.entries) == (None, [], 0)
-    usage.merge(bucket)
-    usage.add_impact(sample(SALES, 1), SHOP)
-    assert [read(each) for each in usage.drain_sources()] == [{"sales": {PLAIN: [3]}}]
-
-
-def test_those_of_too_many_applications_are_the_proxys() -> None:
-    """The bound on applications holds for impact metrics, too."""
-    usage = counters(5000)
-    for number in range(MAX_SOURCES + 2):
-        usage.add_impact(sample(SALES, 1), UsageSource("shop", str(number)))
-    assert len(usage.peek_sources()) == MAX_SOURCES
-    assert read(usage.drain()) == {"sales": {PLAIN: [2]}}
 
 
 LONG = "x" * (MAX_TEXT + 1)

@@ -10,10 +10,10 @@ import pytest
 
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource, reporter
-from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS, UnsentRecord, unpack
+from flagsvc.proxy.usage.unsent import UnsentRecord, unpack
 from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingUpstream, turns
 from support.aio import asynchronous
-from unit.proxy.usage.usage_scene import DOWN, HangingUpstream, ReporterScene, running, tally
+from unit.proxy.usage.usage_scene import DOWN, HangingUpstream, running, tally
 
 INTERVAL_S = 30.0
 
@@ -52,20 +52,6 @@ async def test_what_the_last_post_could_not_send_is_sent_after_the_restart() -> 
 
 
 @asynchronous
-async def test_without_anything_to_send_what_others_left_is_sent_all_the_same() -> None:
-    """A proxy without requests also sends the counts that other processes left."""
-    record_store = MemoryRecordStore()
-    for _ in range(3):
-        async with running(record_store=record_store) as world:
-            world.usage.count("a", True)
-            world.upstream.faults = [DOWN]
-    assert len(record_store.data) == 3
-    async with running(record_store=record_store) as world:
-        await world.interval()
-        assert world.sent == [{"a": tally(1, 0)}] * 3 and record_store.data == {}
-
-
-@asynchronous
 async def test_nothing_is_stored_while_all_is_well() -> None:
     """Without failures nothing is stored."""
     record_store = MemoryRecordStore()
@@ -93,67 +79,33 @@ async def test_an_outage_is_kept_in_storage_interval_by_interval() -> None:
         assert record_store.data == {}
 
 
-@asynchronous
-async def test_a_killed_process_is_survived_by_its_counts() -> None:
-    """Another one with the same storage sends them once, after a while in which the killed one has not written."""
-    record_store = MemoryRecordStore()
-    killed = ReporterScene(record_store=record_store)
-    killed.upstream.faults = [DOWN]
-    killed.usage.count("a", True)
-    await killed.reporter._send()
-    async with running(record_store=record_store) as world, running(record_store=record_store) as other:
-        for _ in range(ABANDONED_INTERVALS + 2):
-            await world.interval()
-            await other.interval()
-        assert [*world.sent, *other.sent] == [{"a": tally(1, 0)}] and record_store.data == {}
-
-
-@asynchronous
-async def test_the_living_keep_what_is_theirs() -> None:
-    """During an outage that only one of two processes sees, the other does not send its counts."""
-    record_store = MemoryRecordStore()
-    async with running(record_store=record_store) as cut_off, running(record_store=record_store) as world:
-        cut_off.upstream.faults = [DOWN] * 5
-        for _ in range(20):
-            cut_off.usage.count("a", True)
-            world.usage.count("b", True)
-            await cut_off.interval()
-            await world.interval()
-    assert {name for toggles in world.sent for name in toggles} == {"b"}
-    assert sum(toggles["a"]["yes"] for toggles in cut_off.sent) == 20
-    assert record_store.data == {}
-
-
 class Recalling(RecordingUpstream):
-    """Records what is stored at each post. Accepts some posts and then fails."""
+    """Records what is stored at each post. Fails twice after each post that it takes."""
 
-    def __init__(self, record_store: MemoryRecordStore, takes: int) -> None:
+    def __init__(self, record_store: MemoryRecordStore) -> None:
         super().__init__()
         self.record_store = record_store
-        self.takes = takes
         self.seen: list[dict[str, tuple[int, int]]] = []
 
     async def send_metrics(self, payload: Mapping[str, object]) -> None:
         """Note, and take or fail."""
         self.seen.append(kept(self.record_store))
-        self.takes -= 1
-        if self.takes < 0:
-            self.faults = [DOWN]
         await super().send_metrics(payload)
+        self.faults = [DOWN] * 2
 
 
 @asynchronous
 async def test_what_was_answered_is_out_of_storage_before_the_next_post() -> None:
     """If a bucket needs several posts, each is removed from storage after its answer. So a kill does not send it twice."""
     record_store = MemoryRecordStore()
-    upstream = Recalling(record_store, -1)
+    upstream = Recalling(record_store)
     async with running(record_store=record_store, upstream=upstream, batch=1) as world:
         world.usage.count("a", True)
         world.usage.count("b", True)
+        upstream.faults = [DOWN]
         await world.interval()
         assert kept(record_store) == {"a": (1, 0), "b": (1, 0)}
         upstream.seen.clear()
-        upstream.takes = 1
         await world.interval()
         assert upstream.seen == [{"a": (1, 0), "b": (1, 0)}, {"b": (1, 0)}]
         assert kept(record_store) == {"b": (1, 0)}
@@ -196,14 +148,6 @@ async def test_an_ambiguous_failure_sends_again_and_once_more_after_a_kill() -> 
 async def test_what_was_taken_over_is_in_storage_until_it_is_sent() -> None:
     """A process that has taken over another's counts and cannot send them keeps them as its own, and leaves them in turn."""
     record_store = MemoryRecordStore()
-    async with running(record_store=record_store) as world:
-        world.usage.count("a", True)
-        world.upstream.faults = [DOWN]
-    async with running(record_store=record_store) as world:
-        world.usage.count("b", True)
-        await world.interval()
-        world.upstream.faults = [DOWN] * 3
-    assert world.sent == [{"b": tally(1, 0)}, {"a": tally(1, 0)}]
     async with running(record_store=record_store) as world:
         world.usage.count("a", True)
         world.upstream.faults = [DOWN]
@@ -275,17 +219,20 @@ async def test_where_nothing_can_be_stored_it_is_said_what_is_lost() -> None:
 
 @asynchronous
 async def test_no_interval_no_storage() -> None:
-    """With metricsInterval 0 nothing is sent, stored or read."""
+    """With metricsInterval 0 nothing is sent, stored or read, not even at the shutdown (specification: Options)."""
     record_store = MemoryRecordStore()
     record_store.data["left"] = b"anything"
     async with running(record_store=record_store, interval_ms=0) as world:
         world.usage.count("a", True)
+        await world.clock.advance(100_000)
+    assert world.upstream.attempts == []
     assert record_store.data == {"left": b"anything"} and world.log.lines == []
 
 
+@pytest.mark.parametrize("faults", [[], [DOWN]], ids=["sent", "stored"])
 @asynchronous
-async def test_a_cancelled_post_is_in_storage() -> None:
-    """A closing event loop cancels every task. The counts of the attempt stay stored for the next run."""
+async def test_a_cancelled_post(faults: list[BaseException]) -> None:
+    """A closing event loop cancels every task. The last request sends the counts, or they stay stored for the next run."""
     record_store, upstream = MemoryRecordStore(), HangingUpstream()
     async with running(record_store=record_store, upstream=upstream) as world:
         world.usage.count("a", True)
@@ -294,8 +241,8 @@ async def test_a_cancelled_post_is_in_storage() -> None:
         for task in asyncio.all_tasks() - before:
             task.cancel()
         upstream.gate.set()
-        upstream.faults = [DOWN]
-    assert kept(record_store) == {"a": (1, 0)}
+        upstream.faults = list(faults)
+    assert (world.sent, kept(record_store)) == (([], {"a": (1, 0)}) if faults else ([{"a": tally(1, 0)}], {}))
 
 
 @asynchronous

@@ -47,16 +47,20 @@ async def test_a_late_worker() -> None:
         assert scene.made[2].received_of(messages.Switch) == [messages.Switch(1)]
 
 
+@pytest.mark.parametrize("gone", [False, True])
 @asynchronous
-async def test_a_late_worker_that_gets_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that prepares the document after the others have switched stays."""
-    async with pool_scene(2, timeouts=SHORT._replace(stuck=0.5)) as scene:
-        distribution, late = scene.distribution, scene.made[1]
+async def test_a_late_worker_that_stays(monkeypatch: pytest.MonkeyPatch, gone: bool) -> None:
+    """A worker that prepares the document after the others have switched stays; so does each worker if the environment is gone."""
+    async with pool_scene(2, timeouts=SHORT._replace(stuck=0.5), names=("a", "b")) as scene:
+        distribution, late = scene.distributions[1], scene.made[1]
         replace_if_stuck, looked = distribution._replace_if_stuck, asyncio.Event()
         monkeypatch.setattr(distribution, "_replace_if_stuck", lambda *given: (replace_if_stuck(*given), looked.set()))  # type: ignore[func-returns-value]
         late.ignores.add(messages.Prepare)
         await distribution.prepare(object(), b"document")
-        late.channel.send(messages.Prepared(1, "revision"))
+        if gone:
+            scene.worker_pool.forget_feed(1)
+        else:
+            late.channel.send(messages.Prepared(1, "revision", 1))
         await looked.wait()
         assert not late.killed and scene.worker_pool.restarts == 0
 
@@ -71,37 +75,6 @@ async def test_a_dead_worker_is_not_waited_for() -> None:
         scene.made[1].end(1)
         await preparing
         assert scene.log.at("warn") == []
-
-
-@asynchronous
-async def test_a_replacement_gets_what_is_served() -> None:
-    """Its Welcome announces a configuration; it gets the document that is served, and switches to it."""
-    async with pool_scene(1) as scene:
-        key = object()
-        await scene.distribution.prepare(key, b"served")
-        scene.distribution.switch(key)
-        await scene.distribution.prepare(object(), b"not switched to")
-        scene.made[0].end(1)
-        await scene.until(lambda: len(scene.made) == 2 and scene.made[1].received_of(messages.Switch))
-        welcome, prepare, switch = scene.made[1].received
-        assert isinstance(welcome, messages.Welcome)
-        assert [each.has_configuration for each in welcome.environments] == [True]
-        assert (prepare, switch) == (messages.Prepare(1), messages.Switch(1))
-        assert scene.made[1].bodies == [b"served"]
-
-
-@asynchronous
-async def test_a_worker_that_came_between_the_steps() -> None:
-    """A worker that did not exist when a document was sent gets it together with Switch."""
-    async with pool_scene(1) as scene:
-        key = object()
-        await scene.distribution.prepare(key, b"document")
-        scene.made[0].end(1)
-        await scene.until(lambda: len(scene.made) == 2 and scene.worker_pool.workers == 1)
-        assert not scene.made[1].received_of(messages.Prepare)
-        scene.distribution.switch(key)
-        await scene.distribution.wait_settled()
-        assert scene.made[1].bodies == [b"document"]
 
 
 @asynchronous
@@ -136,16 +109,3 @@ async def test_a_document_that_nobody_serves() -> None:
         scene.distribution.switch(keys[3])
         await scene.distribution.wait_settled()
         assert scene.made[0].received_of(messages.Switch) == [messages.Switch(4)]
-
-
-@asynchronous
-async def test_freshness_comes_to_all() -> None:
-    """Every worker gets the time of the last check; a new worker gets it before it serves."""
-    async with pool_scene(2) as scene:
-        scene.distribution.confirm(1.5)
-        await scene.until(lambda: all(worker.received_of(messages.Checked) for worker in scene.made))
-        assert [worker.received_of(messages.Checked) for worker in scene.made] == [[messages.Checked(1.5)]] * 2
-        scene.made[0].end(1)
-        await scene.until(lambda: len(scene.made) == 3 and scene.made[2].received_of(messages.Checked))
-        assert scene.made[2].received_of(messages.Checked) == [messages.Checked(1.5)]
-        assert scene.worker_pool.loop_restarts == 0

@@ -1,7 +1,4 @@
-"""The worker's side: documents in two steps, counts that are sent often, commands, and shutdown.
-
-The worker's side with several environments: their documents, their counts, and how they come and go.
-"""
+"""The worker's side: documents in two steps, counts that are sent often, commands, shutdown, and several environments."""
 
 from __future__ import annotations
 
@@ -116,33 +113,19 @@ class Pair:
 
 
 @asynccontextmanager
-async def pair() -> AsyncIterator[Pair]:
-    """Give a link that works, and stop it."""
+async def pair(*, started: bool = True) -> AsyncIterator[Pair]:
+    """Give a link that works, or has not started, and stop it."""
     made = Pair()
     here, there = socket.socketpair()
     await connect_channel(here, made.parent)
     await connect_channel(there, made.link.channel)
-    made.link.start(made.sources(), made.commands)
+    if started:
+        made.link.start(made.sources(), made.commands)
     try:
         yield made
     finally:
         await made.link.stop()
         made.parent.close()
-
-
-@asynchronous
-async def test_two_steps() -> None:
-    """A document is prepared and acknowledged, and served only when the parent sends Switch."""
-    async with pair() as both:
-        both.parent.send(messages.Prepare(1), document("a"))
-        await until(lambda: both.of(messages.Prepared))
-        assert both.holder.current is None
-        both.parent.send(messages.Switch(1))
-        await until(lambda: both.of(messages.Switched))
-        assert both.holder.current is not None and both.holder.document is not None  # type: ignore[unreachable]
-        assert both.of(messages.Prepared) == [messages.Prepared(1, both.holder.current.revision)]  # type: ignore[unreachable]
-        assert both.holder.document.body == document("a")
-        assert list(both.holder.current.names) == ["a"]
 
 
 @asynchronous
@@ -243,24 +226,13 @@ async def test_a_scrape() -> None:
 
 
 @asynchronous
-async def test_a_scrape_without_an_answer() -> None:
+async def test_a_scrape_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the parent does not answer, the result is a 503."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "METRICS_TIMEOUT_S", 0.02)
-        async with pair() as both:
-            with pytest.raises(HttpError) as raised:
-                await both.link.fetch_metrics()
-            assert raised.value.status == 503
-
-
-@asynchronous
-async def test_sockets_in_their_order() -> None:
-    """Groups are adopted and released in the order of the commands."""
+    monkeypatch.setattr(module, "METRICS_TIMEOUT_S", 0.02)
     async with pair() as both:
-        for message in (messages.Adopt(0), messages.Release(0), messages.Adopt(2)):
-            both.parent.send(message)
-        await until(lambda: len(both.commands.groups) == 3)
-        assert both.commands.groups == [("adopt", 0), ("release", 0), ("adopt", 2)]
+        with pytest.raises(HttpError) as raised:
+            await both.link.fetch_metrics()
+        assert raised.value.status == 503
 
 
 @asynchronous
@@ -291,28 +263,26 @@ async def test_the_last_counts() -> None:
 @asynchronous
 async def test_before_it_starts() -> None:
     """Before the worker has counters a report is empty, and Leave does nothing."""
-    made = Pair()
-    here, there = socket.socketpair()
-    await connect_channel(here, made.parent)
-    await connect_channel(there, made.link.channel)
-    made.parent.send(messages.CountsRequest(1))
-    made.parent.send(messages.Leave())
-    await until(lambda: made.of(messages.CountsSent))
-    assert made.received == [messages.CountsSent(1)]
-    await made.link.stop()
-    await made.parent.closed.wait()
+    async with pair(started=False) as both:
+        both.parent.send(messages.CountsRequest(1))
+        both.parent.send(messages.Leave())
+        await until(lambda: both.of(messages.CountsSent))
+        assert both.received == [messages.CountsSent(1)]
+        await both.link.stop()
+        await both.parent.closed.wait()
 
 
 @asynchronous
 async def test_keys_and_draining() -> None:
     """Commands are carried out in order, new keys immediately. The parent learns when they are in use."""
     async with pair() as both:
-        both.parent.send(messages.Adopt(1))
+        for message in (messages.Adopt(0), messages.Release(0), messages.Adopt(2)):
+            both.parent.send(message)
         both.parent.send(messages.Reload(3, ENVIRONMENTS))
         both.parent.send(messages.Drain())
         both.parent.send(messages.Reload(4))
         await until(lambda: "drain" in both.commands.calls)
-        assert both.commands.groups == [("adopt", 1)]
+        assert both.commands.groups == [("adopt", 0), ("release", 0), ("adopt", 2)]
         assert [each for each in both.commands.calls if each != "drain"] == [ENVIRONMENTS, []]
         await until(lambda: len(both.of(messages.Reloaded)) == 2)
         assert both.of(messages.Reloaded) == [messages.Reloaded(3), messages.Reloaded(4)]
@@ -321,19 +291,14 @@ async def test_keys_and_draining() -> None:
 @asynchronous
 async def test_keys_before_the_start() -> None:
     """A command that comes before the start is carried out at the start."""
-    made = Pair()
-    here, there = socket.socketpair()
-    await connect_channel(here, made.parent)
-    await connect_channel(there, made.link.channel)
-    made.parent.send(messages.Reload(1, ENVIRONMENTS))
-    made.parent.send(messages.Checked(12.5))
-    await until(lambda: len(made.link._early) == 2)
-    assert made.commands.calls == made.received == []
-    made.link.start(made.sources(), made.commands)
-    assert (made.commands.calls, made.holder.checked_at) == ([ENVIRONMENTS], 12.5)
-    await until(lambda: made.of(messages.Reloaded))
-    await made.link.stop()
-    made.parent.close()
+    async with pair(started=False) as both:
+        both.parent.send(messages.Reload(1, ENVIRONMENTS))
+        both.parent.send(messages.Checked(12.5))
+        await until(lambda: len(both.link._early) == 2)
+        assert both.commands.calls == both.received == []
+        both.link.start(both.sources(), both.commands)
+        assert (both.commands.calls, both.holder.checked_at) == ([ENVIRONMENTS], 12.5)
+        await until(lambda: both.of(messages.Reloaded))
 
 
 @asynchronous
@@ -362,16 +327,24 @@ def names_of(environment: LinkedFeed) -> list[str] | None:
 
 @asynchronous
 async def test_documents_of_two_environments() -> None:
-    """Each environment counts its own documents. The answers have the number of the environment."""
+    """A document is prepared and acknowledged, and served only when the parent sends Switch.
+
+    Each environment counts its own documents. The answers have the number of the environment.
+    """
     async with pair() as both:
         other = both.add(7)
         for environment, name in ((0, "a"), (7, "b")):
             both.parent.send(messages.Prepare(1, environment), document(name))
+        await until(lambda: len(both.of(messages.Prepared)) == 2)
+        assert (both.holder.current, other.holder.current) == (None, None)
         both.parent.send(messages.Switch(1, 7))
         await until(lambda: both.of(messages.Switched))
         assert [each.environment for each in both.of(messages.Prepared)] == [0, 7]
         assert both.of(messages.Switched) == [messages.Switched(1, 7)]
         assert (both.holder.current, names_of(other)) == (None, ["b"])
+        assert other.holder.current is not None and other.holder.document is not None
+        assert both.of(messages.Prepared)[1].revision == other.holder.current.revision
+        assert other.holder.document.body == document("b")
 
 
 @asynchronous

@@ -17,6 +17,12 @@ def test_options_are_not_shown() -> None:
     assert repr(environments) == "[EnvironmentOptions(3, 'a')]"
 
 
+def test_tokens_are_not_shown() -> None:
+    """The repr of a message with tokens does not contain them."""
+    question = messages.TokenQuestion(7, ["very-secret"], "cb0071", 4.5)
+    assert "secret" not in f"{question!r} {messages.Revoked('very-secret')!r} {[question]} {question}"
+
+
 def test_nothing_is_not_sent() -> None:
     """Without counts there is no message."""
     counters = UsageCounters(lambda: {"a": frozenset()}, lambda: 1.0)

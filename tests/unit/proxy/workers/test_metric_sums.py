@@ -54,19 +54,6 @@ def test_fresh_readings() -> None:
     assert fresh.take_new() == {}
 
 
-def test_a_worker_that_is_gone() -> None:
-    """Its counters stay, its gauges are forgotten. Its replacement starts at zero."""
-    sums = MetricSums()
-    sums.add(0, {COUNTER: 5, GAUGE: 7})
-    sums.add(1, {COUNTER: 1, GAUGE: 2})
-    assert sums.total({COUNTER: 1, GAUGE: 1}) == {COUNTER: 7, GAUGE: 10}
-    sums.forget_worker(0)
-    sums.forget_worker(0)
-    assert sums.total({}) == {COUNTER: 6, GAUGE: 2}
-    sums.add(0, {COUNTER: 2})
-    assert sums.total({}) == {COUNTER: 8, GAUGE: 2}
-
-
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(0, 9), st.booleans()), max_size=30))
 def test_sums_of_workers_that_come_and_go(steps: list[tuple[int, int, int, bool]]) -> None:
     """For any number of messages and replacements, counters add up to what was sent, and gauges to the present values."""

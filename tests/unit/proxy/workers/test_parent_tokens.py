@@ -92,28 +92,22 @@ async def test_one_question_for_a_request() -> None:
     assert await third == {}
 
 
+@pytest.mark.parametrize("reloaded", [False, True])
 @asynchronous
-async def test_a_refusal_is_kept_for_a_moment() -> None:
-    """The parent is not asked about it again, and no caller waits. The moment is short, because the parent has its own."""
+async def test_a_refusal_is_kept_for_a_moment(reloaded: bool) -> None:
+    """The parent is not asked about it again, and no caller waits. The moment is short, because the parent has its own.
+
+    It ends with the environments: another one may open the token.
+    """
     parent = Parent()
     [task] = await parent.begin("no")
     parent.tokens.resolve(messages.TokenAnswer(1, [None]))
     assert await task == {} and parent.tokens.is_refused("no") and not parent.tokens.is_refused("other")
     assert await parent.ask("no") == {} and len(parent.questions) == 1
-    await parent.clock.advance(UNKNOWN_S)
-    assert not parent.tokens.is_refused("no")
-    await parent.begin("no")
-    assert len(parent.questions) == 2
-
-
-@asynchronous
-async def test_refusals_are_forgotten_with_the_environments() -> None:
-    """The parent is asked again about a token that another environment may open."""
-    parent = Parent()
-    [task] = await parent.begin("no")
-    parent.tokens.resolve(messages.TokenAnswer(1, [None]))
-    assert await task == {} and parent.tokens.is_refused("no")
-    parent.tokens.forget_refused()
+    if reloaded:
+        parent.tokens.forget_refused()
+    else:
+        await parent.clock.advance(UNKNOWN_S)
     assert not parent.tokens.is_refused("no")
     await parent.begin("no")
     assert len(parent.questions) == 2

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
-
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.usage.unsent import UsageWindow
 from flagsvc.proxy.workers import messages
@@ -250,24 +248,10 @@ async def test_the_last_counts_are_there_at_the_end() -> None:
     assert bucket is not None and bucket.toggles["a"].yes == 1
 
 
-@pytest.mark.parametrize("size", [1, 4])
-def test_a_pool_is_made_without_a_loop(size: int) -> None:
+def test_a_pool_is_made_without_a_loop() -> None:
     """The constructor starts nothing."""
-    made = PoolScene(size)
+    made = PoolScene(4)
     assert (made.worker_pool.workers, made.worker_pool.pids(), made.made) == (0, [], [])
-
-
-@asynchronous
-async def test_other_options() -> None:
-    """All workers get the options, and `wait_reloaded` waits until they use them. A replacement starts with them."""
-    async with pool_scene(2) as scene:
-        await scene.reload(served(port=2, client_keys=("a",)))
-        sent = served(port=2, client_keys=["a"])
-        assert [worker.received_of(messages.Reload) for worker in scene.made] == [[messages.Reload(2, [sent])]] * 2
-        scene.made[0].end(1)
-        await scene.until(lambda: len(scene.made) == 3 and scene.made[2].received)
-        assert scene.made[2].received[0] == messages.Welcome(0, [sent], [], [[0], [1]], {"port": 3000})
-        assert scene.log.at("warn") == []
 
 
 @asynchronous

@@ -6,15 +6,15 @@ The pool and tokens: the parent answers each worker's questions, and takes token
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from flagsvc.proxy.tokens import Admission, TokenScope, UnavailableError
 from flagsvc.proxy.usage.unsent import UsageWindow
 from flagsvc.proxy.workers import messages
+from flagsvc.proxy.workers.pool import LEAST_RETRY_S
 from support.aio import asynchronous
-from unit.proxy.workers.worker_pool_scene import SHORT, PoolScene, pool_scene, served
+from unit.proxy.workers.worker_pool_scene import PoolScene, pool_scene, served
 
 NAMES = ("a", "b")
 
@@ -37,7 +37,8 @@ def yes_of(scene: PoolScene, environment: int) -> int:
 async def test_a_worker_is_told_all_environments() -> None:
     """The first message has each with its number, its name and its options, and tells which of them have a configuration.
 
-    It has the options of the process as well, and tells whether each environment was tried once.
+    It has the options of the process as well, and tells whether each environment was tried once. The document that is served
+    follows, and none that the others have not switched to.
     """
     async with pool_scene(1, names=NAMES) as scene:
         assert scene.made[0].received[0] == messages.Welcome(
@@ -47,12 +48,14 @@ async def test_a_worker_is_told_all_environments() -> None:
         key = object()
         await scene.distributions[1].prepare(key, b"of b")
         scene.distributions[1].switch(key)
+        await scene.distributions[1].prepare(object(), b"not switched to")
         scene.made[0].end(1)
         await scene.until(lambda: len(scene.made) == 2 and scene.made[1].received_of(messages.Switch))
         welcome, prepare, switch = scene.made[1].received
         assert isinstance(welcome, messages.Welcome) and welcome.has_started
         assert [(each.name, each.has_configuration) for each in welcome.environments] == [("a", False), ("b", True)]
         assert (prepare, switch) == (messages.Prepare(1, 1), messages.Switch(1, 1))
+        assert scene.made[1].bodies == [b"of b"]
 
 
 @asynchronous
@@ -82,14 +85,15 @@ async def test_documents_of_two_environments() -> None:
 
 @asynchronous
 async def test_freshness_and_failures_of_two_environments() -> None:
-    """Each message has its environment; a new worker is told them again."""
-    async with pool_scene(1, names=NAMES) as scene:
+    """Each message has its environment and goes to every worker; a new worker is told them again before it serves."""
+    async with pool_scene(2, names=NAMES) as scene:
         scene.distributions[0].confirm(2.5)
         scene.distributions[1].report_failure()
         told = [messages.Checked(2.5, 0), messages.Failed(1)]
-        await scene.until(lambda: scene.made[0].received[1:] == told)
+        await scene.until(lambda: all(worker.received[1:] == told for worker in scene.made))
         scene.made[0].end(1)
-        await scene.until(lambda: len(scene.made) == 2 and scene.made[1].received[1:] == told)
+        await scene.until(lambda: len(scene.made) == 3 and scene.made[2].received[1:3] == told)
+        assert scene.worker_pool.loop_restarts == 0
 
 
 @asynchronous
@@ -151,26 +155,6 @@ async def test_a_worker_that_starts_during_a_change_has_it_already() -> None:
         assert scene.log.at("warn") == [] and not scene.made[1].received_of(messages.Reload)
 
 
-@asynchronous
-async def test_a_late_worker_of_an_environment_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that was late with a document is not replaced once the document is not expected any more."""
-    async with pool_scene(1, timeouts=SHORT, names=NAMES) as scene:
-        late, distribution = scene.made[0], scene.distributions[1]
-        replace_if_stuck, looked = distribution._replace_if_stuck, asyncio.Event()
-
-        def look(*given: Any) -> None:
-            replace_if_stuck(*given)
-            looked.set()
-
-        monkeypatch.setattr(distribution, "_replace_if_stuck", look)
-        late.ignores.add(messages.Prepare)
-        await distribution.prepare(object(), b"document")
-        assert scene.log.at("warn") == ["a worker is late with a configuration, the others do not wait"]
-        scene.worker_pool.forget_feed(1)
-        await looked.wait()
-        assert not late.killed and scene.worker_pool.restarts == 0
-
-
 OPENED = Admission(3, False, TokenScope("production", frozenset(["a"])), False)
 
 
@@ -178,10 +162,7 @@ OPENED = Admission(3, False, TokenScope("production", frozenset(["a"])), False)
 async def test_questions_of_workers() -> None:
     """Each worker gets the answers to its own questions."""
     async with pool_scene(2) as scene:
-        scene.opened = {
-            "known": OPENED,
-            "later": UnavailableError(4.0),
-        }
+        scene.opened = {"known": OPENED, "later": UnavailableError(4.0)}
         scene.made[0].channel.send(messages.TokenQuestion(7, ["known", "unknown"], "cb", 4.0))
         scene.made[0].channel.send(messages.TokenQuestion(8, ["unknown"]))
         scene.made[1].channel.send(messages.TokenQuestion(7, ["known", "later"], "cb", 5.0))
@@ -197,6 +178,17 @@ async def test_questions_of_workers() -> None:
             (["known", "unknown"], b"\xcb", 4.0),
             (["unknown"], b"", 0.0),
         ]
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.0, LEAST_RETRY_S), (0.3, LEAST_RETRY_S), (42.0, 42.0)])
+@asynchronous
+async def test_it_cannot_be_said_now(seconds: float, told: float) -> None:
+    """The seconds are never 0, which would mean that the tokens open nothing."""
+    async with pool_scene(1) as scene:
+        scene.opened["later"] = UnavailableError(seconds)
+        scene.made[0].channel.send(messages.TokenQuestion(7, ["later"]))
+        await scene.until(lambda: scene.made[0].received_of(messages.TokenAnswer))
+        assert scene.made[0].received_of(messages.TokenAnswer) == [messages.TokenAnswer(7, [], told)]
 
 
 @asynchronous

@@ -5,10 +5,7 @@ Workers that do not answer: when they are killed, and whether the pool counts as
 
 from __future__ import annotations
 
-import pytest
-
 from flagsvc.proxy.workers import messages
-from flagsvc.testing import turns
 from support.aio import asynchronous
 from unit.proxy.workers.worker_pool_scene import FakeWorker, PoolScene, pool_scene
 
@@ -126,20 +123,13 @@ async def test_whether_the_pool_answers() -> None:
     await scene.worker_pool.stop()
 
 
-@pytest.mark.parametrize("serving", [True, False])
 @asynchronous
-async def test_without_a_timeout_no_worker_is_pinged(serving: bool) -> None:
+async def test_without_a_timeout_no_worker_is_pinged() -> None:
     """Every worker that takes connections counts."""
-    scene = PoolScene(1)
-    if serving:
-        scene.worker_pool.start()
-        await scene.worker_pool.wait_started()
+    assert not PoolScene(1).worker_pool.is_answering
+    async with pool_scene(1) as scene:
         await scene.clock.advance(100)
-        await turns()
-        assert not scene.made[0].received_of(messages.Ping)
-    assert scene.worker_pool.is_answering is serving
-    if serving:
-        await scene.worker_pool.stop()
+        assert not scene.made[0].received_of(messages.Ping) and scene.worker_pool.is_answering
 
 
 @asynchronous

@@ -181,15 +181,9 @@ class PoolScene:
 
 
 @asynccontextmanager
-async def pool_scene(
-    size: int = 2,
-    groups: int | None = None,
-    timeouts: PoolTimeouts = PATIENT,
-    timeout_s: float = 0,
-    names: Sequence[str] = ("",),
-) -> AsyncIterator[PoolScene]:
+async def pool_scene(size: int = 2, **more: Any) -> AsyncIterator[PoolScene]:
     """Yield a pool that has started, and stop it afterwards."""
-    made = PoolScene(size, groups, timeouts, timeout_s, names)
+    made = PoolScene(size, **more)
     made.worker_pool.start()
     await made.worker_pool.wait_started()
     try:
