@@ -11,7 +11,6 @@ import asyncio
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -81,16 +80,12 @@ def test_a_file_that_cannot_be_opened_is_named() -> None:
         open_store("/proc/x.db", FakeClock(), RecordingLog())
 
 
-def test_numbers_beyond_all_bounds_are_stored_as_null(database_url: str) -> None:
+def test_numbers_beyond_all_bounds_are_stored_as_null(store: Store) -> None:
     """JSON has no infinity: PostgreSQL would refuse it, and SQLite would store what no reader accepts."""
-    store = open_store(database_url, FakeClock(), RecordingLog())
-    try:
-        with store.writing(None) as tx:
-            tx.record_event("test", data={"a": [float("inf"), 1.5], "b": float("nan")})
-        with store.reading() as tx:
-            assert tx.db.execute(select(events.c.data)).scalar_one() == {"a": [None, 1.5], "b": None}
-    finally:
-        store.close()
+    with store.writing(None) as tx:
+        tx.record_event("test", data={"a": [float("inf"), 1.5], "b": float("nan")})
+    with store.reading() as tx:
+        assert tx.db.execute(select(events.c.data)).scalar_one() == {"a": [None, 1.5], "b": None}
 
 
 @pytest.mark.parametrize(
@@ -101,19 +96,15 @@ def test_stored_json_is_read_as_the_plain_parser_reads_it(text: str) -> None:
     assert repr(load_json(text)) == repr(load_json(text.encode())) == repr(json.loads(text))
 
 
-def test_the_number_of_a_row_that_is_gone_is_not_given_again(database_url: str) -> None:
+def test_the_number_of_a_row_that_is_gone_is_not_given_again(store: Store) -> None:
     """A new segment never has the number of a deleted segment."""
-    store = open_store(database_url, FakeClock(), RecordingLog())
-    try:
-        numbers = []
-        for _ in range(2):
-            with store.writing(None) as tx:
-                row = {"name": "s", "constraints": [], "created_at": tx.now}
-                numbers.append(tx.db.execute(insert(segments).values(row).returning(segments.c.id)).scalar_one())
-                tx.db.execute(delete(segments))
-        assert numbers[0] != numbers[1]
-    finally:
-        store.close()
+    numbers = []
+    for _ in range(2):
+        with store.writing(None) as tx:
+            row = {"name": "s", "constraints": [], "created_at": tx.now}
+            numbers.append(tx.db.execute(insert(segments).values(row).returning(segments.c.id)).scalar_one())
+            tx.db.execute(delete(segments))
+    assert numbers[0] != numbers[1]
 
 
 def rows(store: Store) -> dict[str, list[tuple[object, ...]]]:
@@ -156,14 +147,6 @@ def test_a_database_with_other_tables_is_not_used_again(postgresql_pool: Pool) -
         store.close()
     with postgresql_pool.database() as again:
         assert again != url
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    """Give an empty database of each kind."""
-    store = open_store(database_url, FakeClock(), RecordingLog())
-    yield store
-    store.close()
 
 
 def values(store: Store) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -250,6 +251,21 @@ WRONG: list[tuple[Callable[[list[Any]], list[Any]], str]] = [
     (with_header(revision=2**70), "line 1 of the backup: `revision` is missing, or is not understood"),
     (with_header(created="\x1b[2J"), "line 1 of the backup: `created` is missing, or is not understood"),
     (with_header(schema="\x1b", program="\x1b"), r"the schema `\\x1b`, .* with flagsvc \\x1b, which"),
+    (with_value("strategies", constraints=5), r"line \d+ of the backup: expected a list as `constraints` of the table"),
+    (
+        with_value("strategies", variants=[{"name": "a"}]),
+        r"expected `weight` as `variants\[0\]` of the table `strategies`",
+    ),
+    (with_value("strategies", parameters=[]), "expected an object of texts as `parameters` of the table `strategies`"),
+    (
+        with_value("segments", constraints=[{"contextName": "a", "operator": "IN", "values": 5}]),
+        r"`constraints\[0\].values`",
+    ),
+    (with_value("tokens", kind="session"), "expected one of admin, backend, client, frontend, personal as `kind`"),
+    (with_value("tokens", hash="x"), "expected a SHA-256 in hex as `hash`"),
+    (with_value("state", key="changeRequests", value=[{}]), r"expected `project` as `value\[0\]` of the table `state`"),
+    (with_value("events", data={"a": "\ud800"}), "expected an object of at most 100 levels, without a NUL.* as `data`"),
+    (with_value("events", data={"a": json.loads("[" * 100 + "]" * 100)}), "expected an object of at most 100 levels"),
 ]
 
 

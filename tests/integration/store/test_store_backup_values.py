@@ -287,47 +287,6 @@ def rows_in(part: Any) -> list[admin_calls.Row]:
     return [row for table in tables for row in table if isinstance(row, admin_calls.Row)]
 
 
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    (
-        "strategies",
-        {"constraints": 5},
-        r"line \d+ of the backup: expected a list as `constraints` of the table `strategies`",
-    ),
-    (
-        "strategies",
-        {"variants": [{"name": "a"}]},
-        r"expected `weight` as `variants\[0\]` of the table `strategies`",
-    ),
-    ("strategies", {"parameters": []}, "expected an object of texts as `parameters` of the table `strategies`"),
-    (
-        "strategies",
-        {"feature": "none"},
-        "expected the key of a row of `features` as `feature` of the table `strategies`",
-    ),
-    (
-        "segments",
-        {"constraints": [{"contextName": "a", "operator": "IN", "values": 5}]},
-        r"`constraints\[0\].values`",
-    ),
-    ("tokens", {"kind": "session"}, "expected one of admin, backend, client, frontend, personal as `kind`"),
-    ("tokens", {"hash": "x"}, "expected a SHA-256 in hex as `hash`"),
-    ("state", {"key": "changeRequests", "value": [{}]}, r"expected `project` as `value\[0\]` of the table `state`"),
-    ("events", {"data": {"a": "\ud800"}}, "expected an object of at most 100 levels, without a NUL.* as `data`"),
-    ("events", {"data": {"a": json.loads("[" * 100 + "]" * 100)}}, "expected an object of at most 100 levels"),
-    ("features", {"stale": None}, "expected true or false as `stale`"),
-]
-
-
-def test_refused(client: AppClient) -> None:
-    """The reason names the line, the place and the table, and nothing has changed."""
-    store = client.server.store
-    before = rows_of(backup_of(store))
-    for table, values, reason in REFUSED:
-        with pytest.raises(BackupError, match=reason):
-            restored(store, remade(with_value(table, **values)(lines_of(backup_of(store)))), replace=True)
-        assert rows_of(backup_of(store)) == before
-
-
 def variant(name: str, weight: object, **more: object) -> dict[str, object]:
     """Return a variant."""
     return {"name": name, "weight": weight, "stickiness": "userId"} | more

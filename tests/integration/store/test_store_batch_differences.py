@@ -46,27 +46,24 @@ def differing(scene: Scene) -> dict[str, bool]:
     return found
 
 
-CHANGES: list[dict[str, Any]] = [
-    {"featureStrategies": [TWO, ONE]},
-    {"featureStrategies": [ONE]},
-    {"featureStrategies": [ONE, ONE]},
-    {"featureStrategies": [ONE | {"title": "two"}, TWO]},
-    {"featureStrategies": [ONE | {"disabled": True}, TWO]},
-    {"featureStrategies": [ONE | {"parameters": {**ONE["parameters"], "rollout": "26"}}, TWO]},
-    {"featureStrategies": [ONE | {"variants": [variant("y")]}, TWO]},
-    {"featureStrategies": [ONE, TWO | {"constraints": [CONSTRAINT | {"inverted": True}]}]},
-    {"featureStrategies": [ONE, TWO | {"segments": []}]},
-    {"featureStrategies": [ONE | {"segments": [1]}, TWO | {"segments": []}]},
-    {"segments": [{"id": 1, "name": "other"}]},
-    {"featureEnvironments": [place("a", enabled=False, variants=[variant("x")])]},
-    {"featureEnvironments": [place("a", enabled=True, variants=[variant("y")])]},
-]
-
-
 def test_what_differs(scene: Scene) -> None:
     """Each part of a flag counts, and the order of its strategies; the same again is no difference."""
     assert differing(scene) == {}
-    for changes in CHANGES:
+    for changes in [
+        {"featureStrategies": [TWO, ONE]},
+        {"featureStrategies": [ONE]},
+        {"featureStrategies": [ONE, ONE]},
+        {"featureStrategies": [ONE | {"title": "two"}, TWO]},
+        {"featureStrategies": [ONE | {"disabled": True}, TWO]},
+        {"featureStrategies": [ONE | {"parameters": {**ONE["parameters"], "rollout": "26"}}, TWO]},
+        {"featureStrategies": [ONE | {"variants": [variant("y")]}, TWO]},
+        {"featureStrategies": [ONE, TWO | {"constraints": [CONSTRAINT | {"inverted": True}]}]},
+        {"featureStrategies": [ONE, TWO | {"segments": []}]},
+        {"featureStrategies": [ONE | {"segments": [1]}, TWO | {"segments": []}]},
+        {"segments": [{"id": 1, "name": "other"}]},
+        {"featureEnvironments": [place("a", enabled=False, variants=[variant("x")])]},
+        {"featureEnvironments": [place("a", enabled=True, variants=[variant("y")])]},
+    ]:
         scene.load(body("production", **DATA | changes))
         assert differing(scene) == {"a": True}, changes
         scene.load(body("production", **DATA))

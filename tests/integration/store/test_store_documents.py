@@ -178,22 +178,19 @@ def test_segments_stand_in_the_strategies_for_sdks_that_know_none(store: Store, 
     assert document["query"] == {"environment": "development", "inlineSegmentConstraints": True}
 
 
-FILTERS = [
-    (DocumentQuery("development", projects=("other",)), ["full"]),
-    (DocumentQuery("development", projects=("default", "other")), ["full", "child", "child-free"]),
-    (DocumentQuery("development", projects=()), []),
-    (DocumentQuery("development", prefix="child"), ["child", "child-free"]),
-    (DocumentQuery("development", prefix="%"), []),
-    (DocumentQuery("development", tags=(("simple", "a:b"), ("simple", "nosuch"))), ["full"]),
-    (DocumentQuery("development", tags=(("other", "red"),)), []),
-    (DocumentQuery("development", prefix="c", projects=("other",)), []),
-]
-
-
 def test_filters(store: Store, documents: Documents) -> None:
     """A feature must pass every filter that is set; of several tags or projects one is enough."""
     write(store, put=many)
-    for query, expected in FILTERS:
+    for query, expected in [
+        (DocumentQuery("development", projects=("other",)), ["full"]),
+        (DocumentQuery("development", projects=("default", "other")), ["full", "child", "child-free"]),
+        (DocumentQuery("development", projects=()), []),
+        (DocumentQuery("development", prefix="child"), ["child", "child-free"]),
+        (DocumentQuery("development", prefix="%"), []),
+        (DocumentQuery("development", tags=(("simple", "a:b"), ("simple", "nosuch"))), ["full"]),
+        (DocumentQuery("development", tags=(("other", "red"),)), []),
+        (DocumentQuery("development", prefix="c", projects=("other",)), []),
+    ]:
         assert names(documents.get(query)) == expected, query
 
 
@@ -228,9 +225,9 @@ def test_a_commit_is_seen_by_the_next_request(store: Store, documents: Documents
     assert names(documents.get(DEVELOPMENT)) == ["one", "two"]
 
 
-def write_more(store: Store, name: str) -> None:
-    """Add a feature after others."""
-    flags = Flags(placed=100)
+def write_more(store: Store, name: str, place: int = 100) -> None:
+    """Add a feature after others, at a place in the order."""
+    flags = Flags(placed=place)
     flags.feature(name)
     with store.writing(None) as tx:
         flags.put(tx)
@@ -348,7 +345,7 @@ def test_readers_and_writers_at_once(store: Store, documents: Documents) -> None
     def work(number: int) -> None:
         for turn in range(3):
             name = f"feature-{number}-{turn}"
-            write_at(store, 100 + number * 10 + turn, name)
+            write_more(store, name, 100 + number * 10 + turn)
             if name not in names(documents.get(DEVELOPMENT)):
                 missed.append(name)
 
@@ -359,14 +356,6 @@ def test_readers_and_writers_at_once(store: Store, documents: Documents) -> None
     for thread in threads:
         thread.join(30)
     assert (missed, len(names(documents.get(DEVELOPMENT)))) == ([], 13)
-
-
-def write_at(store: Store, place: int, name: str) -> None:
-    """Add a feature at a place in the order."""
-    flags = Flags(placed=place)
-    flags.feature(name)
-    with store.writing(None) as tx:
-        flags.put(tx)
 
 
 def test_the_shelf_keeps_within_its_bound() -> None:

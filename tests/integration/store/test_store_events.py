@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -32,13 +31,6 @@ from support.seeded_store import SeededStore
 PLACE = strategies.StrategyPlace("default", "web", "development")
 USED = STRATEGIES["used"]
 ADA = Actor(7, "ada", root_role="admin", token="laptop")
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    """Give a new database."""
-    with closing(open_store(database_url, FakeClock(), RecordingLog())) as opened:
-        yield opened
 
 
 def rows_of(store: Store) -> list[Any]:

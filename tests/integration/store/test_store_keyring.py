@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import select
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store.actors import ADMIN_TOKEN_ID, PROJECT_ROLES, ROOT_ROLES, Actor, ClientToken
 from flagsvc.server.store.keyring import Keyring, hash_secret
-from flagsvc.server.store.schema import environments, tokens, users
+from flagsvc.server.store.schema import tokens, users
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
 from support.planting import plant
@@ -158,27 +158,6 @@ def test_an_expired_token_opens_nothing(keyring: Keyring, clock: FakeClock, stor
         later = Keyring(store, FakeClock(moment), RecordingLog())
         later.load()
         assert (later.find("user:writer-secret") is not None) is known
-
-
-def test_an_environment_that_was_added_is_known(keyring: Keyring, store: Store) -> None:
-    """A role's permissions for environments also hold in a new environment."""
-    with store.writing(None) as tx:
-        row = {"name": "staging", "type": "test", "sort_order": 5, "enabled": True, "protected": False}
-        tx.db.execute(insert(environments).values(row))
-    keyring.load()
-    writer = keyring.find("user:writer-secret")
-    assert isinstance(writer, Actor) and writer.may("CREATE_FEATURE_STRATEGY", "default", "staging")
-
-
-def test_a_change_reaches_the_keyring(keyring: Keyring, store: Store) -> None:
-    """A deleted token is refused, and a changed role holds, as soon as the writer's transaction ends."""
-    store.watch(keyring.load)
-    with store.writing(None) as tx:
-        tx.db.execute(delete(tokens).where(tokens.c.hash == hash_secret("*:*.admin-secret")))
-        tx.db.execute(update(users).where(users.c.username == "reader").values(root_role="admin"))
-    assert keyring.find("*:*.admin-secret") is None
-    reader = keyring.find("user:reader-secret")
-    assert isinstance(reader, Actor) and reader.may("ADMIN")
 
 
 def test_the_old_keys_serve_while_the_database_is_away(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,37 +48,31 @@ print("migrated", flush=True)
 
 
 @pytest.fixture
-def engine(empty_url: str) -> Engine:
+def engine(empty_url: str) -> Iterator[Engine]:
     """Give an engine on an empty database."""
-    return make_engine(empty_url)
+    made = make_engine(empty_url)
+    yield made
+    made.dispose()
 
 
 def test_a_migrated_database_is_what_the_code_knows(engine: Engine) -> None:
-    """The steps create exactly the tables, columns, indexes and keys of the schema."""
+    """The steps create exactly the tables, columns, indexes, keys and cascades of the schema."""
     migrate(engine)
     with engine.connect() as db:
         options = {"version_table": VERSION_TABLE, "compare_type": True}
         assert compare_metadata(MigrationContext.configure(db, opts=options), METADATA) == []
         primary = {name: inspect(db).get_pk_constraint(name)["constrained_columns"] for name in METADATA.tables}
-    engine.dispose()
-    assert primary == {name: [column.name for column in table.primary_key] for name, table in METADATA.tables.items()}
-
-
-def test_cascades_are_what_the_code_knows(engine: Engine) -> None:
-    """The database deletes dependent rows as the schema says."""
-    migrate(engine)
-    with engine.connect() as db:
         found = {
             (name, *key["constrained_columns"], key["options"].get("ondelete"), key["options"].get("onupdate"))
             for name in METADATA.tables
             for key in inspect(db).get_foreign_keys(name)
         }
-    engine.dispose()
     wanted = {
         (table.name, *(column.name for column in key.columns), key.ondelete, key.onupdate)
         for table in METADATA.tables.values()
         for key in table.foreign_key_constraints
     }
+    assert primary == {name: [column.name for column in table.primary_key] for name, table in METADATA.tables.items()}
     assert found == wanted
 
 
@@ -90,7 +85,6 @@ def test_a_new_database_holds_what_data_sets_refer_to(engine: Engine) -> None:
             for table in (projects, environments, strategy_types, context_fields, tag_types, features)
         }
         built_in = db.execute(select(strategy_types.c.built_in).distinct()).scalars().all()
-    engine.dispose()
     assert names == {
         "projects": {"default"},
         "environments": {"development", "production"},
@@ -112,7 +106,6 @@ def test_migrating_again_changes_nothing(engine: Engine) -> None:
     with engine.connect() as db:
         assert db.execute(select(projects.c.name)).scalars().all() == ["Ours"]
         assert "appName" not in db.execute(select(context_fields.c.name)).scalars().all()
-    engine.dispose()
 
 
 def test_a_database_of_a_newer_version_is_refused(engine: Engine) -> None:
@@ -122,7 +115,6 @@ def test_a_database_of_a_newer_version_is_refused(engine: Engine) -> None:
         db.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
     with pytest.raises(DatabaseError, match=r"the schema `9999`.*a newer version made it"):
         migrate(engine)
-    engine.dispose()
 
 
 def test_a_database_of_another_program_is_refused(engine: Engine) -> None:
@@ -134,7 +126,6 @@ def test_a_database_of_another_program_is_refused(engine: Engine) -> None:
         migrate(engine)
     with engine.connect() as db:
         assert inspect(db).get_table_names() == ["features"]
-    engine.dispose()
 
 
 def test_a_step_that_fails_leaves_nothing(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +143,6 @@ def test_a_step_that_fails_leaves_nothing(engine: Engine, monkeypatch: pytest.Mo
         assert inspect(db).get_table_names() == []
     monkeypatch.undo()
     migrate(engine)
-    engine.dispose()
 
 
 def test_threads_may_migrate_different_databases_at_once(tmp_path: Path) -> None:
@@ -210,7 +200,6 @@ def test_events_of_older_versions_are_moved(engine: Engine) -> None:
         found = db.execute(
             select(events.c.type, events.c.before, events.c.data, events.c.tags).order_by(events.c.id)
         ).all()
-    engine.dispose()
     assert [tuple(each) for each in found] == [
         ("segment-updated", {"name": "a"}, {"name": "b"}, []),
         ("tag-type-deleted", {"name": "t"}, None, []),
@@ -250,7 +239,6 @@ def test_who_changed_an_older_webhook_last(engine: Engine) -> None:
     migrate(engine)
     with engine.connect() as db:
         assert list(db.execute(select(addons.c.changed_by_id).order_by(addons.c.id)).scalars()) == [5, -42, None]
-    engine.dispose()
 
 
 def test_the_versions_are_those_of_alembic() -> None:

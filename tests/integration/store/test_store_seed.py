@@ -11,10 +11,10 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from sqlalchemy import delete, func, insert, select, text
+from sqlalchemy import delete, func, select, text
 
 from flagsvc.core.clock import SystemClock
-from flagsvc.core.errors import ConfigurationError, DatabaseError
+from flagsvc.core.errors import ConfigurationError
 from flagsvc.http.shapes import json_schema
 from flagsvc.server.start import create_initial_tokens, find_wanted_tokens, initialize
 from flagsvc.server.store import schema
@@ -216,16 +216,6 @@ def test_no_secret_is_stored(store: Store, database_url: str) -> None:
     assert not any("u-secret" in row or "some-secret" in row for row in everything)
 
 
-def test_a_seed_that_fails_leaves_nothing(store: Store) -> None:
-    """A seed that fails half way stores nothing."""
-    twins = [{"name": "x", "rootRole": "viewer"}, {"name": "y", "rootRole": "viewer"}]
-    seed = parse_seed(WHOLE | {"users": twins, "tokens": []})
-    seed["users"][1]["name"] = "x"
-    with pytest.raises(DatabaseError), store.writing(None) as tx:
-        apply_seed(tx, seed)
-    assert rows(store, "users", "id") == rows(store, "features", "name") == []
-
-
 def test_a_large_seed_is_written(store: Store) -> None:
     """Thousands of features with strategies stay within both databases' limits."""
     names = [f"f{number}" for number in range(3000)]
@@ -237,15 +227,6 @@ def test_a_large_seed_is_written(store: Store) -> None:
     assert counts == [3000, 3000, 6000]
     with store.writing(None) as tx:
         assert list(tx.positions(schema.features)) == [3001]
-
-
-def test_segments_are_numbered_on_after_a_seed(store: Store) -> None:
-    """Segments that are added later get new ids."""
-    apply_seed_once(store, {"segments": [{"name": "one"}, {"name": "two"}]})
-    with store.writing(None) as tx:
-        row = {"name": "three", "constraints": [], "created_at": tx.now}
-        tx.db.execute(insert(schema.segments).values(row))
-    assert len(rows(store, "segments", "id")) == 3
 
 
 def holder(store: Store, secret: str | None) -> Actor:

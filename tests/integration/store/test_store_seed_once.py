@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -44,14 +43,6 @@ CHANGED = parse_seed(
     }
 )
 ADDED = {"environments": 1, "projects": 1, "features": 1, "strategies": 2, "users": 1, "tokens": 1}
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    """Give a new database."""
-    made = open_store(database_url, FakeClock(), RecordingLog())
-    yield made
-    made.close()
 
 
 def rows(store: Store, *columns: Any) -> list[tuple[Any, ...]]:

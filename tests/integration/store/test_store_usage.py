@@ -1,4 +1,7 @@
-"""Stored usage metrics: added up, bounded, shown by hour."""
+"""Stored usage metrics: added up, bounded, shown by hour.
+
+Applications and their instances: registered, shown, forgotten.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import event, func, insert, select
 
 from flagsvc.http.reports import MAX_COUNT
-from flagsvc.server.store.resources.usage import (
-    UsageCount,
-    add_counts,
-    delete_old,
-    list_hourly,
-    list_seen,
-    summarize,
-)
-from flagsvc.server.store.schema import feature_environments, usage, usage_variants
+from flagsvc.server.store.resources.applications import Registration, get, list_applications, register
+from flagsvc.server.store.resources.usage import UsageCount, add_counts, delete_old, list_hourly
+from flagsvc.server.store.schema import feature_environments, strategy_types, usage, usage_variants
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
 from support.stored_flags import Flags
 
-NOW = datetime(2026, 3, 4, 12, 34, 56, tzinfo=UTC)
+NOW = datetime(2026, 3, 4, 12, 34, 56, 789_000, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-THIS_HOUR = "2026-03-04T12:00:00.000Z"
 
 
 @pytest.fixture
@@ -40,6 +36,11 @@ def store(database_url: str) -> Iterator[Store]:
         flags.put(tx)
     yield store
     store.close()
+
+
+def after(store: Store, **passed: float) -> Store:
+    """Return the same database later."""
+    return Store(store.engine, FakeClock((NOW + timedelta(**passed)).timestamp()), RecordingLog())
 
 
 def count(
@@ -80,7 +81,7 @@ def test_a_sum_ends_at_its_bound(store: Store) -> None:
 def test_old_counts_are_forgotten(store: Store) -> None:
     """The cleanup deletes counts older than two days, and their variants. A report does not: it would scan all counts."""
     report(store, count(1, variants={"a": 1}))
-    later = Store(store.engine, FakeClock((NOW + 49 * HOUR).timestamp()), RecordingLog())
+    later = after(store, hours=49)
     report(later, count(1, app="new", moment=NOW + 49 * HOUR))
     with store.reading() as tx:
         assert len(tx.db.execute(select(usage)).all()) == 2
@@ -109,32 +110,6 @@ def test_the_hours_of_a_feature(store: Store) -> None:
     }
 
 
-def test_the_last_hour_of_a_feature(store: Store) -> None:
-    """The summary adds up the applications of an environment, and names those of the last day."""
-    report(
-        store,
-        count(1, 1),
-        count(2, app="b"),
-        count(3, environment="production"),
-        count(1, app="c", moment=NOW - 20 * HOUR),
-    )
-    with store.reading() as tx:
-        found = summarize(tx, "one")
-    rows = [("development", 3, 1), ("production", 3, 0)]
-    usage_rows = [{"environment": name, "timestamp": THIS_HOUR, "yes": yes, "no": no} for name, yes, no in rows]
-    assert found == {"featureName": "one", "lastHourUsage": usage_rows, "seenApplications": ["app", "b", "c"]}
-
-
-def test_features_of_an_application(store: Store) -> None:
-    """The list has the features that an application evaluated within a day."""
-    report(store, count(1, feature="two"), count(1), count(1, app="b"))
-    with store.reading() as tx:
-        assert (list_seen(tx, "feature", app_name="app"), list_seen(tx, "feature", app_name="b")) == (
-            ["one", "two"],
-            ["one"],
-        )
-
-
 def test_a_feature_was_seen(store: Store) -> None:
     """A report updates the time at which the feature was last seen in its environment."""
     report(store, count(1), count(0, feature="two"))
@@ -161,3 +136,99 @@ def test_many_features_in_one_report(store: Store) -> None:
     report(store, *(count(1, feature=f"many-{number}") for number in range(3000)))
     with store.reading() as tx:
         assert tx.db.execute(select(func.count()).select_from(usage)).scalar_one() == 1500
+
+
+SHOWN = "2026-03-04T12:34:56.789Z"
+
+
+def tell(store: Store, *registrations: Registration) -> None:
+    """Register instances."""
+    with store.recording() as tx:
+        register(tx, registrations)
+
+
+def all_of(store: Store, **query: Any) -> dict[str, Any]:
+    """Return the list of applications."""
+    with store.reading() as tx:
+        return list_applications(tx, **query)
+
+
+def one(store: Store, name: str) -> dict[str, Any]:
+    """Return one application."""
+    with store.reading() as tx:
+        return get(tx, name)
+
+
+def test_registering_again_changes_what_is_told(store: Store) -> None:
+    """A later registration updates the time and what it reports; the rest stays. Reports of usage work the same way."""
+    tell(store, Registration("app", "development", "i", strategies=("a",), sdk_version="sdk:1", sdk_type="backend"))
+    tell(after(store, minutes=1), Registration("app", "production", "i", strategies=("b",)))
+    tell(after(store, minutes=2), Registration("app", "development", "i", client_ip="10.0.0.1", registered=False))
+    [row] = all_of(store)["applications"]
+    assert (row["createdAt"], row["updatedAt"], row["strategies"]) == (SHOWN, "2026-03-04T12:36:56.789Z", ["b"])
+    assert row["usage"] == [{"project": "*", "environments": ["development", "production"]}]
+    assert one(store, "app")["instances"] == [
+        {
+            "appName": "app",
+            "instanceId": "i",
+            "sdkVersion": "sdk:1" if environment == "development" else None,
+            "sdkType": "backend" if environment == "development" else None,
+            "clientIp": "10.0.0.1" if environment == "development" else None,
+            "lastSeen": f"2026-03-04T12:3{minute}:56.789Z",
+            "createdAt": f"2026-03-04T12:3{created}:56.789Z",
+            "environment": environment,
+        }
+        for environment, minute, created in (("development", 6, 4), ("production", 5, 5))
+    ]
+
+
+def test_an_application_in_full(store: Store) -> None:
+    """The answer has its strategy types and the features it evaluated. It marks what does not exist."""
+    flags = Flags(placed=10)
+    flags.feature("known", description="d")
+    flags.feature("archived", archived_at=NOW)
+    custom = {"name": "custom", "parameters": [], "built_in": False, "created_at": NOW}
+    with store.writing(None) as tx:
+        flags.put(tx)
+        tx.db.execute(insert(strategy_types).values(custom))
+    tell(store, Registration("app", "development", strategies=("custom", "nosuch")))
+    with store.recording() as tx:
+        add_counts(tx, [UsageCount(name, "app", "development", NOW, 1) for name in ("known", "archived")])
+    found = one(store, "app")
+    kind: dict[str, Any] = {
+        "displayName": None,
+        "name": "custom",
+        "editable": True,
+        "description": None,
+        "parameters": [],
+    }
+    assert found["strategies"] == [{**kind, "deprecated": False, "title": None}, {"name": "nosuch", "notFound": True}]
+    feature = {"name": "known", "description": "d", "type": "release", "project": "default", "stale": False}
+    feature |= {"createdAt": SHOWN, "lastSeenAt": None, "impressionData": False, "archived": False}
+    assert found["seenToggles"] == [{"name": "archived", "notFound": True}, feature]
+    assert found["links"] == {"self": "/api/applications/app"}
+
+
+def test_who_is_not_heard_of_is_forgotten(store: Store) -> None:
+    """When any application registers, instances are deleted after a day, applications after 30 days."""
+    tell(store, Registration("app", "development", "old"))
+    tell(
+        after(store, days=1, seconds=1), Registration("app", "development", "new"), Registration("idle", "development")
+    )
+    assert [row["instanceId"] for row in one(after(store, days=1), "app")["instances"]] == ["new"]
+    tell(after(store, days=31.5), Registration("app", "development"))
+    assert [row["appName"] for row in all_of(store)["applications"]] == ["app"]
+
+
+def test_many_registrations_take_few_statements(store: Store) -> None:
+    """A report of thousands of instances, each of them different, does not keep writers waiting."""
+    sent: list[str] = []
+    event.listen(store.engine, "before_cursor_execute", lambda *given: sent.append(given[2]))
+    several = [
+        Registration(f"app-{number % 50}", "e", str(number), strategies=("s",) * (number % 2) or None, sdk_type="t")
+        for number in range(2000)
+    ]
+    tell(store, *several)
+    assert len(sent) < 50
+    assert all_of(store)["total"] == 50
+    assert [len(one(store, name)["strategies"]) for name in ("app-1", "app-2")] == [1, 0]

@@ -20,6 +20,7 @@ from flagsvc.http.messages import Request
 from flagsvc.server.application import FlagServer, ServerRuntime, create_flag_server, secrets_of
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import FakeClock
+from support.aio import asynchronous
 from support.tracebacks import leaks
 
 
@@ -28,12 +29,17 @@ def server_in(folder: Path, **options: Any) -> FlagServer:
     return create_flag_server(ServerOptions(database=str(folder / "flags.db"), **options), "http://flags.test")
 
 
+def caller(app: Any, peer: str = "127.0.0.1") -> httpx.AsyncClient:
+    """Return a client of an application."""
+    transport = httpx.ASGITransport(app=app, client=(peer, 4711))
+    return httpx.AsyncClient(transport=transport, base_url="http://flags.test")
+
+
 def get(app: Any, path: str) -> httpx.Response:
     """Return the answer to one GET."""
 
     async def ask() -> httpx.Response:
-        transport = httpx.ASGITransport(app=app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://flags.test") as client:
+        async with caller(app) as client:
             return await client.get(path)
 
     return asyncio.run(ask())
@@ -45,8 +51,7 @@ def test_the_first_request_starts_it(tmp_path: Path) -> None:
 
     async def live() -> None:
         server = server_in(tmp_path)
-        transport = httpx.ASGITransport(app=server)
-        async with httpx.AsyncClient(transport=transport, base_url="http://flags.test") as client:
+        async with caller(server) as client:
             answers = await asyncio.gather(*(client.get("/health") for _ in range(5)))
             assert [answer.status_code for answer in answers] == [200] * 5
             assert (await client.get("/ready")).json() == {"health": "GOOD"}
@@ -113,20 +118,15 @@ def test_a_database_that_is_away_keeps_its_password(host: str) -> None:
     assert "hidden" not in repr(server.options)
 
 
-def test_mounted_it_knows_its_place(tmp_path: Path) -> None:
+@asynchronous
+async def test_mounted_it_knows_its_place(tmp_path: Path) -> None:
     """A mounted server answers below its mount path, and runs as long as the outer application."""
     server = server_in(tmp_path)
-
-    async def live() -> None:
-        app = Starlette(routes=[Mount("/flags", app=server)], lifespan=server.lifespan)
-        async with app.router.lifespan_context(app):
-            transport = httpx.ASGITransport(app=app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://flags.test") as client:
-                assert (await client.get("/flags/health")).status_code == 200
-                document = (await client.get("/flags/docs/openapi.json")).json()
-                assert document["servers"] == [{"url": "/flags"}]
-
-    asyncio.run(live())
+    app = Starlette(routes=[Mount("/flags", app=server)], lifespan=server.lifespan)
+    async with app.router.lifespan_context(app), caller(app) as client:
+        assert (await client.get("/flags/health")).status_code == 200
+        document = (await client.get("/flags/docs/openapi.json")).json()
+        assert document["servers"] == [{"url": "/flags"}]
 
 
 def test_a_cancelled_start_closes_everything(tmp_path: Path) -> None:
@@ -182,8 +182,7 @@ def test_a_start_that_fails_is_not_tried_for_each_request(tmp_path: Path, monkey
     server = server_in(tmp_path)
 
     async def ask(times: int = 1) -> None:
-        transport = httpx.ASGITransport(app=server)
-        async with httpx.AsyncClient(transport=transport, base_url="http://flags.test") as client:
+        async with caller(server) as client:
             answers = await asyncio.gather(*(client.get("/health") for _ in range(times)))
         assert {answer.status_code for answer in answers} == {503}
 
@@ -204,18 +203,15 @@ def test_a_start_that_fails_is_not_tried_for_each_request(tmp_path: Path, monkey
     asyncio.run(asyncio.wait_for(live(), 30))
 
 
-def test_the_first_token_is_told_once(tmp_path: Path) -> None:
+@asynchronous
+async def test_the_first_token_is_told_once(tmp_path: Path) -> None:
     """No repr contains it, and after the first greeting the server no longer has it."""
-
-    async def live() -> None:
-        async with server_in(tmp_path) as server:
-            runtime = server._runtime
-            assert runtime is not None and "user:" in str(runtime.notices)
-            assert "user:" not in repr(runtime) + repr(server)
-            assert "FLAGSVC_ADMIN_TOKEN=user:" in server.greeting()[1].on_terminal
-            assert "user:" not in str(runtime.notices + server.greeting())
-
-    asyncio.run(live())
+    async with server_in(tmp_path) as server:
+        runtime = server._runtime
+        assert runtime is not None and "user:" in str(runtime.notices)
+        assert "user:" not in repr(runtime) + repr(server)
+        assert "FLAGSVC_ADMIN_TOKEN=user:" in server.greeting()[1].on_terminal
+        assert "user:" not in str(runtime.notices + server.greeting())
 
 
 def test_a_start_that_takes_long_is_alive(tmp_path: Path) -> None:
@@ -232,33 +228,25 @@ def test_a_start_that_takes_long_is_alive(tmp_path: Path) -> None:
         }
 
 
-def test_a_mounted_server_keeps_its_metrics(tmp_path: Path) -> None:
+@asynchronous
+async def test_a_mounted_server_keeps_its_metrics(tmp_path: Path) -> None:
     """No listener serves adminAddress there, so callers go on to get the metrics."""
     options = ServerOptions(database=str(tmp_path / "flags.db"), admin_address="127.0.0.1:0")
-
-    async def live() -> None:
-        async with create_flag_server(options) as server:
-            transport = httpx.ASGITransport(app=server)
-            async with httpx.AsyncClient(transport=transport, base_url="http://flags.test") as client:
-                assert (await client.get("/metrics")).status_code == 200
-
-    asyncio.run(live())
+    async with create_flag_server(options) as server, caller(server) as client:
+        assert (await client.get("/metrics")).status_code == 200
 
 
-def test_what_is_refused_before_it_is_a_request(tmp_path: Path) -> None:
+@asynchronous
+async def test_what_is_refused_before_it_is_a_request(tmp_path: Path) -> None:
     """Refusals before a request is parsed have the usual form of an error."""
-
-    async def live() -> None:
-        assert server_in(tmp_path).contract.early_refusal(400).status == 503, "there is no database yet"
-        assert server_in(tmp_path).contract.tls_refusal().status == 503
-        async with server_in(tmp_path) as server:
-            for status in (400, 431, 503):
-                answer = server.contract.early_refusal(status)
-                assert (answer.status, answer.body[:12]) == (status, b'{"message":"')
-            answer = server.contract.tls_refusal()
-            assert answer.status == 400 and b"speaks plain HTTP" in answer.body
-
-    asyncio.run(live())
+    assert server_in(tmp_path).contract.early_refusal(400).status == 503, "there is no database yet"
+    assert server_in(tmp_path).contract.tls_refusal().status == 503
+    async with server_in(tmp_path) as server:
+        for status in (400, 431, 503):
+            answer = server.contract.early_refusal(status)
+            assert (answer.status, answer.body[:12]) == (status, b'{"message":"')
+        answer = server.contract.tls_refusal()
+        assert answer.status == 400 and b"speaks plain HTTP" in answer.body
 
 
 def test_the_log_masks_the_password_of_the_database(capsys: pytest.CaptureFixture[str]) -> None:
@@ -280,8 +268,7 @@ def test_a_mounted_server_takes_the_header_of_a_proxy_on_a_promise_only(tmp_path
     async def place_after(peer: str, *, rewritten: bool = False) -> str:
         async with create_flag_server(options, trust_peers=True) as server:
             app: Any = ProxyHeadersMiddleware(server, "*") if rewritten else server  # type: ignore[arg-type]
-            transport = httpx.ASGITransport(app=app, client=(peer, 4711))
-            async with httpx.AsyncClient(transport=transport, base_url="http://flags.test") as client:
+            async with caller(app, peer) as client:
                 return (await client.get("/ui/flags", headers=headers)).headers["location"].partition("?")[0]
 
     assert asyncio.run(place_after("10.1.2.3")) == "/ui/sign-in/header"

@@ -42,13 +42,6 @@ def test_failures_of_sqlite(code: int | None, away: bool) -> None:
     assert is_away(caused_by(OperationalError("x", {}, failure))) is away
 
 
-def test_a_statement_that_sqlite_does_not_take() -> None:
-    """A statement that SQLite rejects is no outage, because a retry fails too."""
-    with pytest.raises(sqlite3.OperationalError) as found, sqlite3.connect(":memory:") as connection:
-        connection.execute("SELECT * FROM nowhere")
-    assert not is_away(caused_by(OperationalError("x", {}, found.value)))
-
-
 @pytest.mark.parametrize("kind", [OperationalError, InterfaceError])
 def test_failures_of_another_database(kind: type[OperationalError | InterfaceError]) -> None:
     """An operational or interface error of the driver is an outage, and so is a timeout of the connection pool."""

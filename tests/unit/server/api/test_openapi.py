@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,9 +105,3 @@ def test_the_page_shows_it(client: AppClient, path: str) -> None:
         assert file.status == 200
         assert file.headers["content-type"].startswith(("text/javascript", "text/css"))
         assert file.headers["x-content-type-options"] == "nosniff"
-
-
-def test_below_a_base_path_the_document_says_so(tmp_path: Path) -> None:
-    """The document names the base path as its server, so that generated clients find it."""
-    with app_client(str(tmp_path / "flags.db"), base="/flags") as client:
-        assert client.get("/flags/docs/openapi.json", token=None).json()["servers"] == [{"url": "/flags"}]

@@ -9,7 +9,6 @@ import pytest
 from flagsvc.server.store.checks import (
     check_name,
     check_variants,
-    default_strategy,
     distribute_weights,
     fill_parameters,
     invalid,
@@ -36,6 +35,8 @@ def test_names_that_are_good(name: str) -> None:
         ("é", '"name" must be URL friendly. You provided "é".'),
         ("a/b", '"name" must be URL friendly. You provided "a/b".'),
         ("\ud800", '"name" must be URL friendly. You provided "\\ud800".'),
+        ("%41", '"name" must be URL friendly. You provided "%41".'),
+        (" " * 101, f'"name" must be URL friendly. You provided "{" " * 101}".'),
         (".", '"name" must be URL friendly. You provided ".".'),
         ("..", '"name" must be URL friendly. You provided "..".'),
         ("x" * 101, f'"name" length must be less than or equal to 100 characters long. You provided "{"x" * 101}".'),
@@ -73,12 +74,6 @@ def test_missing_parameters_of_a_rollout(given: dict[str, Any] | None, filled: d
     assert fill_parameters("flexibleRollout", given, "f", "userId") == filled
     assert fill_parameters("default", given, "f", "userId") == (given or {})
     assert fill_parameters(None, given, "f", "userId") == (given or {})
-
-
-def test_the_default_strategy() -> None:
-    """The default strategy is enabled for all users."""
-    strategy = default_strategy("f")
-    assert strategy["parameters"] == {"rollout": "100", "stickiness": "default", "groupId": "f"}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flagsvc.server.store.errors import CallerError
-from flagsvc.server.store.texts import split_words, strip_whitespace, text_problem, url_problem, utf16_length
+from flagsvc.server.store.texts import split_words, strip_whitespace, text_problem, utf16_length
 
 FACE = "\N{GRINNING FACE}"
 
@@ -31,18 +31,6 @@ def test_what_is_wrong_with_a_text(text: str, problem: str | None) -> None:
     """Messages about too short and too long texts contain the text; the one about an empty text does not."""
     found = text_problem(text, "x", shortest=2, longest=4)
     assert found == (None if problem is None else {"message": problem})
-
-
-@pytest.mark.parametrize("text", ["a b", "ü", "..", ".", "a/b", "%41", "a\n", " " * 99])
-def test_what_is_wrong_with_a_name(text: str) -> None:
-    """A name that is not valid in a path is reported before its length."""
-    found = url_problem(text, "x", shortest=2, longest=4)
-    assert found is not None and found["message"].startswith('"x" must be URL friendly. You provided ')
-
-
-def test_good_names() -> None:
-    """Letters, digits and the marks that need no escape are valid."""
-    assert all(url_problem(text, "x") is None for text in ("aZ09", "-_.!~*'()", "..."))
 
 
 def test_white_space_is_javascripts() -> None:

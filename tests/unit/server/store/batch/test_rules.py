@@ -10,24 +10,9 @@ from flagsvc.http.shapes import check
 from flagsvc.server.shapes.batch import IMPORT
 from flagsvc.server.store.batch import rules
 from flagsvc.server.store.batch.dataset import DataSet, clean_data_set, find_repeated, read_data_set
-from flagsvc.server.store.batch.facts import (
-    CheckedDataSet,
-    Facts,
-    KnownFeature,
-    TargetProject,
-)
+from flagsvc.server.store.batch.facts import CheckedDataSet, Facts, KnownFeature, TargetProject
 from flagsvc.server.store.batch.rules import RULES, find_problems, list_findings
-from support.batch_scene import (
-    Json,
-    body,
-    depends,
-    feature,
-    linked,
-    place,
-    strategy,
-    tag,
-    variant,
-)
+from support.batch_scene import body, depends, feature, linked, place, strategy, tag, variant
 
 KNOWN: dict[str, Any] = {
     "features": {},
@@ -53,11 +38,6 @@ def found(name: str, wanted: DataSet, facts: Facts) -> list[Any]:
     return list(rule.find(CheckedDataSet(wanted, facts)))
 
 
-def errors(wanted: DataSet, facts: Facts) -> list[Json]:
-    """Return the errors of a validation."""
-    return list_findings(CheckedDataSet(wanted, facts))["errors"]
-
-
 def test_repeated_features_come_once() -> None:
     """A repeated name is listed once, in the order of the second occurrences."""
     assert found("repeated features", data(features=[feature(name) for name in "abcbbaa"]), known()) == ["b", "a"]
@@ -71,22 +51,13 @@ def test_misnamed_features_are_sorted_by_utf16() -> None:
     assert found("naming pattern", data(features=[feature(name) for name in names]), facts) == ["Z", "é", "😀", "ﬁ"]
 
 
-@pytest.mark.parametrize(
-    ("project", "words"),
-    [
-        (TargetProject("p", pattern="x"), ' pattern: "x". The following'),
-        (TargetProject("p", pattern="x", example="e"), ' pattern: "x". For example: "e". The following'),
-        (
-            TargetProject("p", pattern="x", example="e", description="d"),
-            ' pattern: "x". For example: "e". The pattern is described as follows: "d" The following',
-        ),
-    ],
-)
-def test_the_naming_message_shows_what_is_set(project: TargetProject, words: str) -> None:
+@pytest.mark.parametrize("example", ["e", ""])
+def test_the_naming_message_shows_what_is_set(example: str) -> None:
     """The message has the example and the description if they are set."""
-    (error,) = errors(data(features=[feature("a")]), known(project=project))
-    assert words in error["message"]
-    assert error["affectedItems"] == ["a"]
+    project = TargetProject("p", pattern="x", example=example, description="d" if example else "")
+    [error] = list_findings(CheckedDataSet(data(features=[feature("a")]), known(project=project)))["errors"]
+    more = ' For example: "e". The pattern is described as follows: "d"' if example else ""
+    assert f' pattern: "x".{more} The following' in error["message"] and error["affectedItems"] == ["a"]
 
 
 def test_cleaning_takes_out_what_is_not_imported() -> None:

@@ -21,7 +21,6 @@ BACKEND = {"secret": "*:development.x", "type": "backend"}
 
 VARIANT = {"name": "v", "weight": 1000}
 STRATEGY = {"feature": "a", "environment": "development", "name": "default"}
-DEEP = {"name": "a", "b": json.loads("[" * 100 + "]" * 100)}
 WRONG: list[tuple[Any, list[str]]] = [
     ([], ["expected an object with environments, projects"]),
     ({"feature": []}, ["feature: is not a key of a seed file: did you mean `features`?"]),
