@@ -37,7 +37,7 @@ POSTS = (
 )
 
 
-Walked = OneProcess | WithWorkers
+WalkedProcess = OneProcess | WithWorkers
 
 
 def marks_in(text: str) -> set[str]:
@@ -47,7 +47,7 @@ def marks_in(text: str) -> set[str]:
 class Walk:
     """One random walk."""
 
-    def __init__(self, seed: int, universe: Universe, make: Callable[[Tables], Walked]) -> None:
+    def __init__(self, seed: int, universe: Universe, make: Callable[[Tables], WalkedProcess]) -> None:
         self.random = Random(seed)
         self.universe = universe
         self.seen: Counter[str] = Counter()
@@ -254,7 +254,7 @@ def side_of(universe: Universe, setup: ProxySetup) -> Side:
 @pytest.mark.parametrize("kind", [OneProcess, WithWorkers])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_crosses_from_one_environment_to_another(
-    seed: int, kind: type[Walked], monkeypatch: pytest.MonkeyPatch
+    seed: int, kind: type[WalkedProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In any order of events, what leaves the proxy has only the marks of the environment that it is for."""
     universe = Universe()

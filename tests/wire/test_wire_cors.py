@@ -51,7 +51,7 @@ def test_preflight_that_asks_for_no_headers(opened: Opener) -> None:
     ],
 )
 def test_preflight_options(opened: Opener, settings: dict[str, Any], header: str, value: str | None) -> None:
-    """An option leaves out what does not apply: the rows of options (`option_rows_callers.py`) have the header that each sets."""
+    """Each setting has this header. The rows of options (`option_rows_callers.py`) show the header that each option sets."""
     assert opened(**settings).ask("OPTIONS", "/proxy", ASKS).header(header) == value
 
 
