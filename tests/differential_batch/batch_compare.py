@@ -7,14 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from support.import_cases import UNORDERED
 from support.processes import Answer
 
-UNORDERED = (
-    "You cannot import a features that already exist in other projects.",
-    "The following features will not be imported as they are currently archived.",
-    "The following features already exist in this project and will be overwritten:",
-)
-"""Beginnings of the messages whose items come in the order of the database's rows."""
 ELSEWHERE = "These features exist already in other projects: "
 IDS = ("id",)
 

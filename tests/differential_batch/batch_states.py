@@ -29,6 +29,8 @@ LOOK_AROUND = ("(?=[a-z])[a-z.-]+", "(?!a)\\w+", "[a-z]+(?<=[a-e])", "([a-z])\\1
 PATTERNS = ("[a-z]+", "a|b", "[a-z]-\\d", "(", "[a-zA-Z._-]+", "^a$", "\\w+", *LOOK_AROUND)
 OPERATORS = ("IN", "NOT_IN", "STR_CONTAINS", "NUM_GT", "DATE_AFTER", "SEMVER_EQ")
 TOKENS = ("admin", "viewer", "editor", "admin2", "member", "owner")
+KINDS = ("projects", "features", "strategies", "contextFields", "segments", "strategyTypes", "tagTypes")
+"""The parts of a state, in the order in which they are made."""
 KEPT_FIELDS = ("environment", "userId", "appName", "currentTime", "sessionId")
 USERS = {
     "viewer": ("Viewer", None),

@@ -8,19 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Protocol
-from unittest.mock import patch
+from typing import Any
 
 from batch_compare import Asked, comparable, excluded
-from batch_states import KEPT_FIELDS, USERS, request, secret, selection, state
+from batch_states import KEPT_FIELDS, KINDS, USERS, request, secret, selection, state
+from real_batch import RealServer
 from sqlalchemy import delete, update
 
-from flagsvc.cli.batch import session
-from flagsvc.cli.batch.checking import Findings, check_import
-from flagsvc.cli.batch.client import AdminClient
-from flagsvc.cli.batch.files import FlagFile
-from flagsvc.cli.batch.session import SchemaError
-from flagsvc.cli.batch.target import Target
+from flagsvc.cli.batch.checking import Findings
 from flagsvc.server.store import schema
 from support.flagservers import AppClient, app_client
 from support.planting import plant
@@ -30,18 +25,6 @@ AGREED = ("both take it", "both refuse it")
 STRICTER = "only the server's own validation is against it"
 """What the real server's validation reports and its import does not look at; the commands go by both."""
 BROKEN = ("found nothing, yet the import failed", "found problems, yet the import succeeded")
-
-
-def looked_at(url: str, token: str, body: Any) -> Findings | None:
-    """Return what the commands find in a request; None where the server refuses its form.
-
-    The real server remembers its list of projects for a while, so nothing asks it for new projects.
-    """
-    with AdminClient(Target(url.removesuffix("/api"), token)) as client, patch.object(session, "check_target_exists"):
-        try:
-            return check_import(client, FlagFile(body, bare=False), body)
-        except SchemaError:
-            return None
 
 
 def has_target(body: Any, given: Any) -> bool:
@@ -119,9 +102,6 @@ def our_server(database: str) -> Iterator[OurServer]:
 
 
 STEPS = 3
-
-
-KINDS = ("projects", "features", "strategies", "contextFields", "segments", "strategyTypes", "tagTypes")
 DEFAULT = {"id": "default", "name": "Default", "environments": ["development", "production"]}
 PLAIN: dict[str, Any] = {kind: [] for kind in KINDS} | {"projects": [DEFAULT]}
 
@@ -156,26 +136,6 @@ FIXED: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
 """States and imports that every run begins with."""
 
 
-class Server(Protocol):
-    """A flag server whose state is set, and which is asked."""
-
-    def become(self, state: Mapping[str, Any]) -> None:
-        """Take on a state in the format of the seed file."""
-
-    def ask(self, operation: str, who: str, body: object) -> Answer:
-        """Send a request of a batch operation as one of the users, or with the admin token."""
-
-    def get(self, path: str) -> Answer:
-        """Ask the admin API for what is at a path."""
-
-
-class Real(Server, Protocol):
-    """The real server, which the commands are asked about as well."""
-
-    def findings(self, who: str, body: Any) -> Findings | None:
-        """Return what `flagsvc validate` finds in a request."""
-
-
 @dataclass
 class Tally:
     """What was compared."""
@@ -192,7 +152,7 @@ class Tally:
 class Judge:
     """Holds the answer to an import against what was said before it: by the commands of the real server, by ours to a dry run."""
 
-    def __init__(self, real: Real, ours: Server, who: str, body: Any, given: Any, tally: Tally) -> None:
+    def __init__(self, real: RealServer, ours: OurServer, who: str, body: Any, given: Any, tally: Tally) -> None:
         self._asked = (real, ours, who, body, given, tally)
         person = tally.foretold and who != "admin" and has_target(body, given)
         self._found = real.findings(who, body) if person else None
@@ -225,7 +185,7 @@ def races(data: Any) -> bool:
     )
 
 
-def order_of(server: Server, body: Any, feature: str) -> list[tuple[Any, ...]]:
+def order_of(server: OurServer | RealServer, body: Any, feature: str) -> list[tuple[Any, ...]]:
     """Return the strategies of a feature by their sort order; of those with the same one the order is not defined."""
     place = f"/projects/{body['project']}/features/{feature}/environments/{body['environment']}/strategies"
     answer = server.get(place)
@@ -234,8 +194,8 @@ def order_of(server: Server, body: Any, feature: str) -> list[tuple[Any, ...]]:
 
 
 def compare(
-    real: Real,
-    ours: Server,
+    real: RealServer,
+    ours: OurServer,
     seed: int,
     rounds: int,
     told: Callable[[int], None] = lambda number: None,
@@ -257,7 +217,7 @@ def compare(
     return tally
 
 
-def one_round(real: Real, ours: Server, random: Random, tally: Tally) -> None:
+def one_round(real: RealServer, ours: OurServer, random: Random, tally: Tally) -> None:
     """Validate, import and export several times from one state. Ends when the two states differ."""
     given = state(random)
     real.become(given)
@@ -281,7 +241,7 @@ def one_round(real: Real, ours: Server, random: Random, tally: Tally) -> None:
                 return
 
 
-def same(real: Server, ours: Server, operation: str, who: str, body: Any, given: Any, tally: Tally) -> bool:
+def same(real: RealServer, ours: OurServer, operation: str, who: str, body: Any, given: Any, tally: Tally) -> bool:
     """Ask both the same; note how it went; return whether their states may still be the same."""
     theirs, mine = real.ask(operation, who, body), ours.ask(operation, who, body)
     tally.last = (theirs, mine)

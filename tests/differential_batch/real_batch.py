@@ -6,14 +6,20 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import psycopg
-from batch_states import KEPT_FIELDS, USERS, secret
-from batch_twins import looked_at
+from batch_states import KEPT_FIELDS, KINDS, USERS, secret
 
-from flagsvc.cli.batch.checking import Findings
+from flagsvc.cli.batch import session
+from flagsvc.cli.batch.checking import Findings, check_import
+from flagsvc.cli.batch.client import AdminClient
+from flagsvc.cli.batch.files import FlagFile
+from flagsvc.cli.batch.session import SchemaError
+from flagsvc.cli.batch.target import Target
 from support.processes import Answer, ask, postgresql, unleash_server
 
+BEFORE, LATER = "2020-01-01", "2099-01-01"
 CLEARED = (
     "dependent_features",
     "feature_link",
@@ -51,34 +57,44 @@ class RealServer:
         return ask(f"{self.url}/admin{path}", headers={"Authorization": secret("admin")})
 
     def findings(self, who: str, body: Any) -> Findings | None:
-        """Return what `flagsvc validate` finds in a request."""
-        return looked_at(self.url, secret(who), body)
+        """Return what `flagsvc validate` finds in a request; None where the server refuses its form.
+
+        The server remembers its list of projects for a while, so nothing asks it for new projects.
+        """
+        target = Target(self.url.removesuffix("/api"), secret(who))
+        with AdminClient(target) as client, patch.object(session, "check_target_exists"):
+            try:
+                return check_import(client, FlagFile(body, bare=False), body)
+            except SchemaError:
+                return None
 
     def _users(self) -> None:
         """Create the users, with roles and personal tokens."""
         with self.database.transaction():
             for number, (name, (root, role)) in enumerate(USERS.items(), 101):
-                self._run("INSERT INTO users (id, username, name) VALUES (%s, %s, %s)", number, name, name)
-                self._run(
-                    "INSERT INTO personal_access_tokens (secret, description, user_id, expires_at)"
-                    " VALUES (%s, 'test', %s, now() + interval '1 day')",
-                    secret(name),
-                    number,
+                self._insert("users", id=number, username=name, name=name)
+                self._insert(
+                    "personal_access_tokens", secret=secret(name), description="test", user_id=number, expires_at=LATER
                 )
-                self._role(number, root, "default")
+                self._role(number, root)
                 if role:
-                    self._role(number, role, "default")
+                    self._role(number, role)
 
-    def _role(self, user: int, role: str, project: str) -> None:
-        self._run(
-            "INSERT INTO role_user (role_id, user_id, project) SELECT id, %s, %s FROM roles WHERE name = %s",
-            user,
-            project,
-            role,
+    def _role(self, user: int, role: str) -> None:
+        statement = (
+            "INSERT INTO role_user (role_id, user_id, project) SELECT id, %s, 'default' FROM roles WHERE name = %s"
         )
+        self._run(statement, user, role)
 
     def _run(self, statement: str, *values: object) -> None:
         self.database.execute(statement.encode(), values)
+
+    def _insert(self, table: str, **values: object) -> None:
+        """Add a row, unless it is there."""
+        places = ", ".join(["%s"] * len(values))
+        self._run(
+            f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places}) ON CONFLICT DO NOTHING", *values.values()
+        )
 
     def become(self, state: Mapping[str, Any]) -> None:
         """Take on a state in the format of the seed file, on top of what a fresh server has."""
@@ -92,45 +108,23 @@ class RealServer:
             self._run("DELETE FROM project_settings")
             self._run("DELETE FROM projects WHERE id <> 'default'")
             self._run("ALTER SEQUENCE segments_id_seq RESTART WITH 1")
-            for kind in (
-                "projects",
-                "features",
-                "strategies",
-                "contextFields",
-                "segments",
-                "strategyTypes",
-                "tagTypes",
-            ):
+            for kind in KINDS:
                 for row in state[kind]:
                     getattr(self, f"_add_{kind.lower()}")(row)
 
     def _add_projects(self, row: Mapping[str, Any]) -> None:
-        self._run("INSERT INTO projects (id, name) VALUES (%s, %s) ON CONFLICT DO NOTHING", row["id"], row["name"])
-        if row.get("archived"):
-            self._run("UPDATE projects SET archived_at = now() WHERE id = %s", row["id"])
+        archived = BEFORE if row.get("archived") else None
+        self._insert("projects", id=row["id"], name=row["name"])
+        self._run("UPDATE projects SET archived_at = %s WHERE id = %s", archived, row["id"])
         for name in row["environments"]:
-            self._run(
-                "INSERT INTO project_environments (project_id, environment_name) VALUES (%s, %s) ON CONFLICT DO NOTHING",
-                row["id"],
-                name,
-            )
-        naming = row.get("featureNaming", {})
-        values = (naming.get("pattern"), naming.get("example"), naming.get("description"))
-        self._run(
-            "INSERT INTO project_settings (project, project_mode, feature_limit, feature_naming_pattern,"
-            " feature_naming_example, feature_naming_description) VALUES (%s, 'open', %s, %s, %s, %s)",
-            row["id"],
-            row.get("featureLimit"),
-            *values,
-        )
+            self._insert("project_environments", project_id=row["id"], environment_name=name)
+        rules = {f"feature_naming_{name}": text for name, text in row.get("featureNaming", {}).items()}
+        limit = row.get("featureLimit")
+        self._insert("project_settings", project=row["id"], project_mode="open", feature_limit=limit, **rules)
 
     def _add_features(self, row: Mapping[str, Any]) -> None:
-        archived = "now()" if row.get("archived") else "NULL"
-        self._run(
-            f"INSERT INTO features (name, project, archived_at) VALUES (%s, %s, {archived})",
-            row["name"],
-            row["project"],
-        )
+        archived = BEFORE if row.get("archived") else None
+        self._insert("features", name=row["name"], project=row["project"], archived_at=archived)
         self._run(
             "INSERT INTO feature_environments (feature_name, environment, enabled)"
             " SELECT %s, environment_name, false FROM project_environments WHERE project_id = %s",
@@ -148,37 +142,18 @@ class RealServer:
         )
 
     def _add_contextfields(self, row: Mapping[str, Any]) -> None:
-        self._run(
-            "INSERT INTO context_fields (name, legal_values, project) VALUES (%s, %s, %s)",
-            row["name"],
-            json.dumps(row.get("legalValues", [])),
-            row.get("project"),
-        )
+        values = json.dumps(row.get("legalValues", []))
+        self._insert("context_fields", name=row["name"], legal_values=values, project=row.get("project"))
 
     def _add_segments(self, row: Mapping[str, Any]) -> None:
-        self._run(
-            "INSERT INTO segments (name, constraints, segment_project_id) VALUES (%s, %s, %s)",
-            row["name"],
-            json.dumps(row["constraints"]),
-            row.get("project"),
-        )
+        constraints = json.dumps(row["constraints"])
+        self._insert("segments", name=row["name"], constraints=constraints, segment_project_id=row.get("project"))
 
     def _add_strategytypes(self, row: Mapping[str, Any]) -> None:
-        self._run(
-            "INSERT INTO strategies (name, description, parameters, deprecated) VALUES (%s, %s, %s, %s)",
-            row["name"],
-            row["description"],
-            json.dumps(row["parameters"]),
-            row.get("deprecated", False),
-        )
+        self._insert("strategies", **{"deprecated": False, **row, "parameters": json.dumps(row["parameters"])})
 
     def _add_tagtypes(self, row: Mapping[str, Any]) -> None:
-        self._run(
-            "INSERT INTO tag_types (name, description, icon) VALUES (%s, %s, %s)",
-            row["name"],
-            row["description"],
-            row["icon"],
-        )
+        self._insert("tag_types", **row)
 
 
 @contextmanager

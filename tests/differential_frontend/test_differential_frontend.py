@@ -12,27 +12,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import pytest
 from frontend_flags import Json, Maker
 
 from support import processes
-from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, our_flag_server
+from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, OurFlagServer, our_flag_server
 from support.waiting import wait_until
 
 FLAGS = 80
 CONTEXTS = 1500
 FEATURES = "/projects/default/features"
 FRONTEND = "/api/frontend"
-
-
-class Server(Protocol):
-    """A flag server, the real one or ours."""
-
-    def admin(self, path: str, body: Any = None) -> Any:
-        """Call the admin API."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +93,7 @@ def pair(request: pytest.FixtureRequest, real: processes.FlagServer) -> Iterator
         yield found
 
 
-def make_all(server: Server) -> None:
+def make_all(server: processes.FlagServer | OurFlagServer) -> None:
     """Make the generated flags, the same ones on each server."""
     maker = Maker("frontend")
     segment = server.admin("/segments", {"name": "some", "constraints": [maker.constraint(), maker.constraint()]})
@@ -121,7 +114,7 @@ def plain(name: str, constraint: Json) -> Json:
     return {"name": name, "enabled": True, "impressionData": False, "strategies": [strategy]}
 
 
-def make(server: Server, flag: Json, segment: int | None) -> None:
+def make(server: processes.FlagServer | OurFlagServer, flag: Json, segment: int | None) -> None:
     """Make a flag by the admin API."""
     server.admin(FEATURES, {"name": flag["name"], "type": "release", "impressionData": flag["impressionData"]})
     place = f"{FEATURES}/{flag['name']}/environments/development"

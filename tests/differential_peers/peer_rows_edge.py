@@ -188,24 +188,20 @@ ORIGINS = (
         key="",
         method="OPTIONS",
         headers=ASKING,
-        but=(
-            ours.CORS_HEADERS,
-            ours.PREFLIGHT.but(**{"cors.allow-headers": ASKED}),
-        ),
+        but=(ours.CORS_HEADERS, ours.PREFLIGHT.but(**{"cors.allow-headers": ASKED})),
     ),
     get(
         "a page of another origin without a key",
         KNOWN,
         key="",
         headers=PAGES,
-        but=(
-            ours.REFUSED_KEYS,
-            ours.CORS_HEADERS,
-        ),
+        but=(ours.REFUSED_KEYS, ours.CORS_HEADERS),
     ),
 )
 METRICS, REGISTER = f"{URL}/client/metrics", f"{URL}/client/register"
 report = Caller(METRICS, WEB).post
+OF_A_PAGE = (ours.REPORTS_ARE_OK, ours.PAGES_HAVE_NO_NAME)
+UNREGISTERED = (ours.REPORTS_ARE_OK, ours.PAGES_REGISTER_NOTHING)
 IMPACT = {
     "name": "page_clicks",
     "help": "Clicks.",
@@ -213,73 +209,36 @@ IMPACT = {
     "samples": [{"labels": {"place": "top"}, "value": 3}],
 }
 REPORTS = (
-    report(
-        "counts",
-        usage("page", "always"),
-        counts="always",
-        but=(
-            ours.REPORTS_ARE_OK,
-            ours.PAGES_HAVE_NO_NAME,
-        ),
-    ),
+    report("counts", usage("page", "always"), counts="always", but=OF_A_PAGE),
     report(
         "counts with a variant",
         counted("text", yes=3, no=0, variants={"a": 2, "b": 1}),
         counts="text",
-        but=(
-            ours.REPORTS_ARE_OK,
-            ours.PAGES_HAVE_NO_NAME.but(counted={f"{OWN_NAME} in development": "3 yes 0 no a=2 b=1"}),
-        ),
+        but=(OF_A_PAGE[0], OF_A_PAGE[1].but(counted={f"{OWN_NAME} in development": "3 yes 0 no a=2 b=1"})),
     ),
     report(
         "counts of production",
         usage("page", "number"),
         key=PRODUCTION_WEB,
         counts="number",
-        but=(
-            ours.REPORTS_ARE_OK,
-            ours.PAGES_HAVE_NO_NAME.but(counted={f"{OWN_NAME} in production": TWO_AND_ONE}),
-        ),
+        but=(OF_A_PAGE[0], OF_A_PAGE[1].but(counted={f"{OWN_NAME} in production": TWO_AND_ONE})),
     ),
     report(
         "counts below the path of all flags",
         usage("page", "bare"),
         f"{URL}/all/client/metrics",
         counts="bare",
-        but=(
-            ours.REPORTS_ARE_OK,
-            ours.PAGES_HAVE_NO_NAME,
-        ),
+        but=OF_A_PAGE,
     ),
     report(
         "counts under the former name",
         usage("page", "by-region"),
         "/api/proxy/client/metrics",
         counts="by-region",
-        but=(
-            ours.REPORTS_ARE_OK,
-            ours.PAGES_HAVE_NO_NAME,
-        ),
+        but=OF_A_PAGE,
     ),
-    report(
-        "counts with a backend token",
-        usage("page", "not-region"),
-        key=SERVICE,
-        counts="not-region",
-        but=(
-            ours.REPORTS_ARE_OK,
-            ours.PAGES_HAVE_NO_NAME,
-        ),
-    ),
-    report(
-        "counts without an instance",
-        usage("page", "by-plan", instanceId=None),
-        counts="by-plan",
-        but=(
-            ours.REPORTS_ARE_OK,
-            ours.PAGES_HAVE_NO_NAME,
-        ),
-    ),
+    report("counts with a backend token", usage("page", "not-region"), key=SERVICE, counts="not-region", but=OF_A_PAGE),
+    report("counts without an instance", usage("page", "by-plan", instanceId=None), counts="by-plan", but=OF_A_PAGE),
     report(
         "counts without an application", usage("page", "by-size", appName=None), counts="by-size", but=(ours.STRUCTURE,)
     ),
@@ -288,10 +247,7 @@ REPORTS = (
         "counts of an unknown flag",
         usage("page", "ann@example.com"),
         counts="ann@example.com",
-        but=(
-            ours.REPORTS_ARE_OK,
-            ours.UNKNOWN_FLAGS,
-        ),
+        but=(ours.REPORTS_ARE_OK, ours.UNKNOWN_FLAGS),
     ),
     report("a negative count", counted("by-version", yes=-1, no=0), but=(ours.BAD_ENTRIES,)),
     report("a count that is not whole", counted("by-version", yes=1.5, no=0), but=(ours.ODD_COUNTS,)),
@@ -302,24 +258,11 @@ REPORTS = (
         usage("page", "child", impactMetrics=[IMPACT]),
         counts="child",
         measures="page_clicks",
-        but=(
-            ours.REPORTS_ARE_OK,
-            ours.PAGES_HAVE_NO_NAME,
-            ours.PAGE_IMPACT,
-        ),
+        but=(*OF_A_PAGE, ours.PAGE_IMPACT),
     ),
     report("counts without a key", usage("page", "by-size"), key="", but=(ours.REFUSED_KEYS,)),
     report("counts that are no JSON", b"{", but=(ours.ERRORS_ARE_JSON,)),
-    report(
-        "a registration",
-        registration("page-app"),
-        REGISTER,
-        registers="page-app",
-        but=(
-            ours.REPORTS_ARE_OK,
-            ours.PAGES_REGISTER_NOTHING,
-        ),
-    ),
+    report("a registration", registration("page-app"), REGISTER, registers="page-app", but=UNREGISTERED),
     report(
         "a registration with a number of milliseconds",
         registration("page-two", started=1767225600000),
@@ -338,10 +281,7 @@ REPORTS = (
         REGISTER,
         key=SERVICE,
         registers="page-four",
-        but=(
-            ours.REPORTS_ARE_OK,
-            ours.PAGES_REGISTER_NOTHING,
-        ),
+        but=UNREGISTERED,
     ),
 )
 PAGE_ROWS = (*ROUTES, *KEYS, *CONDITIONS, *QUERIES, *BODIES, *ORIGINS, *REPORTS)

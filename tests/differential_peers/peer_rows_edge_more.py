@@ -8,16 +8,7 @@ import peer_exclusions as ours
 from peer_flags import EUROPE, feature, strategy
 from peer_meaning import pruned
 from peer_rows import BUCKET, KNOWN, Caller, Row, counted, registration, usage
-from peer_rows_edge import (
-    ADMIN,
-    PRODUCTION_SERVICE,
-    PRODUCTION_WEB,
-    SERVICE,
-    SHOP_SERVICE,
-    SHOP_WEB,
-    UNKNOWN,
-    WEB,
-)
+from peer_rows_edge import ADMIN, PRODUCTION_SERVICE, PRODUCTION_WEB, SERVICE, SHOP_SERVICE, SHOP_WEB, UNKNOWN, WEB
 
 FEATURES = "/api/client/features"
 METRICS, BULK, REGISTER = "/api/client/metrics", "/api/client/metrics/bulk", "/api/client/register"
@@ -121,10 +112,7 @@ REPORTS = (
         "a report of an unknown flag",
         usage("service", "never-made"),
         counts="never-made",
-        but=(
-            ours.EMPTY_ACCEPTED,
-            ours.UNKNOWN_FLAGS,
-        ),
+        but=(ours.EMPTY_ACCEPTED, ours.UNKNOWN_FLAGS),
     ),
     report(
         "a report of a negative count",
@@ -136,10 +124,7 @@ REPORTS = (
         usage("service", "table", impactMetrics=[GAUGE]),
         counts="table",
         measures="queue_length",
-        but=(
-            ours.EMPTY_ACCEPTED,
-            ours.NO_ORIGIN.but(measured=['7 {"queue": "a"}']),
-        ),
+        but=(ours.EMPTY_ACCEPTED, ours.NO_ORIGIN.but(measured=['7 {"queue": "a"}'])),
     ),
     report("a report with a frontend token", usage("service", "by-size"), key=WEB, but=(ours.ERRORS_ARE_JSON,)),
     report("a report without a key", usage("service", "by-size"), key="", but=(ours.REFUSED_KEYS,)),

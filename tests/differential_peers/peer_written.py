@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -86,12 +86,10 @@ def migrate(written: Written, form: str, folder: Path) -> str:
     return done.stdout
 
 
-@contextmanager
-def ours(printed: str, form: str, folder: Path) -> Iterator[processes.Program]:
+def ours(printed: str, form: str, folder: Path) -> AbstractContextManager[processes.Program]:
     """Run ours from what was printed, until the block ends. Variables are read as `docker run --env-file` does."""
     (folder / "flagsvc.toml").write_text(printed)
     lines = [line.partition("=") for line in printed.splitlines() if line and not line.startswith("#")]
     env = {name: value for name, _, value in lines} if form == VARIABLES else {}
     options = ["--config", folder / "flagsvc.toml"] if form == TOML else []
-    with processes.running("ours", [*processes.flagsvc(), "proxy", *options], env=env, folder=folder) as program:
-        yield program
+    return processes.running("ours", [*processes.flagsvc(), "proxy", *options], env=env, folder=folder)

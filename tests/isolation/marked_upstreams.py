@@ -119,9 +119,7 @@ class MarkedUpstream:
         self._note(json.dumps(payload, default=str))
         self._refuse()
 
-    async def send_metrics(self, payload: Mapping[str, object]) -> None:
-        self._note(json.dumps(payload, default=str))
-        self._refuse()
+    send_metrics = register
 
     async def aclose(self) -> None:
         """Do nothing."""

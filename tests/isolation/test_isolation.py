@@ -17,7 +17,7 @@ from random import Random
 
 import pytest
 from marked_upstreams import MARK, PROJECT, MarkedSession, MarkedUpstream, Side, Universe, random_tables
-from walked_processes import Asked, JoinedWorker, OneProcess, Tables, View, Walked, WithWorkers
+from walked_processes import AskedWorker, JoinedWorker, OneProcess, Tables, View, WithWorkers
 
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.generations import feeds, lookups
@@ -37,6 +37,9 @@ POSTS = (
 )
 
 
+WalkedProcess = OneProcess | WithWorkers
+
+
 def marks_in(text: str) -> set[str]:
     return set(MARK.findall(text))
 
@@ -44,7 +47,7 @@ def marks_in(text: str) -> set[str]:
 class Walk:
     """One random walk."""
 
-    def __init__(self, seed: int, universe: Universe, make: Callable[[Tables], Walked]) -> None:
+    def __init__(self, seed: int, universe: Universe, make: Callable[[Tables], WalkedProcess]) -> None:
         self.random = Random(seed)
         self.universe = universe
         self.seen: Counter[str] = Counter()
@@ -170,15 +173,8 @@ class Walk:
             tokens = [token for token, _ in self.universe.tokens()] + [f"neutral-key-{at}" for at in range(10)]
             return json.dumps({"tokens": self.random.sample(tokens, 4)}).encode()
         if path.endswith("/register"):
-            return json.dumps(
-                {
-                    "appName": "app",
-                    "instanceId": "i",
-                    "strategies": [],
-                    "started": "2026-01-01T00:00:00Z",
-                    "interval": 1,
-                }
-            ).encode()
+            started = {"strategies": [], "started": "2026-01-01T00:00:00Z", "interval": 1}
+            return json.dumps({"appName": "app", "instanceId": "i", **started}).encode()
         if path.endswith("/metrics"):
             toggles = {
                 f"{side.mark}-flag-{at}": {"yes": 1, "no": 0, "variants": {f"{side.mark}-v": 1}} for at in (0, 1)
@@ -188,9 +184,8 @@ class Walk:
         names = [f"{side.mark}-flag-{at}" for at in range(self.random.randint(0, 2))]
         return json.dumps({"context": {"userId": "7", "properties": {"region": "eu"}}, "toggles": names}).encode()
 
-    async def answer(self, asked: Asked, request: Request, body: bytes) -> Response:
-        contract = asked.contract
-        admitted = contract.admit(request)
+    async def answer(self, asked: OneProcess | AskedWorker, request: Request, body: bytes) -> Response:
+        admitted = asked.contract.admit(request)
         if isinstance(admitted, Response):
             return admitted
         answer = admitted.handler.answer(admitted, body if admitted.limit else b"")
@@ -229,7 +224,7 @@ class Walk:
             if mark.startswith("url "):
                 asked = {side.url for token, side in self.universe.tokens() if token == text}
                 named = text.partition(":")[2].partition(".")[0]
-                assert not asked or asked <= same_name_urls(self.universe, named), text
+                assert asked <= {side.url for side in self.universe.sides if side.name == named}, text
             else:
                 assert marks_in(text) <= {mark}, f"{mark} was sent {text}"
         self.universe.sent.clear()
@@ -251,11 +246,6 @@ class Walk:
         assert "-front" not in text.replace("-flag", "")
 
 
-def same_name_urls(universe: Universe, name: str) -> set[str]:
-    """Return the upstreams that have an environment of this name."""
-    return {side.url for side in universe.sides if side.name == name}
-
-
 def side_of(universe: Universe, setup: ProxySetup) -> Side:
     """Return the side that an environment serves now."""
     return universe.side_of(setup.options.flagsvc_url, setup.options.flagsvc_api_token)
@@ -264,7 +254,7 @@ def side_of(universe: Universe, setup: ProxySetup) -> Side:
 @pytest.mark.parametrize("kind", [OneProcess, WithWorkers])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_crosses_from_one_environment_to_another(
-    seed: int, kind: type[OneProcess | WithWorkers], monkeypatch: pytest.MonkeyPatch
+    seed: int, kind: type[WalkedProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In any order of events, what leaves the proxy has only the marks of the environment that it is for."""
     universe = Universe()

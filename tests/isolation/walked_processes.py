@@ -7,7 +7,6 @@ import itertools
 import socket
 import subprocess
 import threading
-from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Mapping
 from random import Random
@@ -21,7 +20,6 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.log import EventLogger, Secrets, build_logger
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.http.contract import Contract
 from flagsvc.process.serve_workers import ParentProcess
 from flagsvc.process.worker import ToldGenerations
 from flagsvc.process.worker_start import read_portable
@@ -53,52 +51,14 @@ class View(NamedTuple):
     served: Mapping[str, ProxySetup]
 
 
-class Asked(ABC):
-    """A process that is asked."""
-
-    contract: Contract
-
-    @abstractmethod
-    def views(self) -> list[View]:
-        """Return what the process may know now. There are several views until a reload has reached the process."""
-
-
-class Walked(ABC):
+class Walked:
     """A proxy whose environments come and go. `log` and `store` have what leaves it, beside answers and metrics."""
 
     def __init__(self) -> None:
         self.log, self.store = RecordingLog(), MemoryStore()
 
-    @abstractmethod
-    async def start(self) -> None:
-        """Start, and wait until every environment was tried."""
 
-    @abstractmethod
-    async def stop(self) -> None:
-        """Stop."""
-
-    @abstractmethod
-    async def draw(self, random: Random) -> Asked:
-        """Return a process that answers."""
-
-    @abstractmethod
-    async def reload(self, tables: Tables) -> None:
-        """Use other environments."""
-
-    @abstractmethod
-    def poll_now(self) -> None:
-        """Poll every upstream now."""
-
-    @abstractmethod
-    async def metrics(self) -> str:
-        """Return the metrics of all processes."""
-
-    @abstractmethod
-    def disturb(self, random: Random) -> None:
-        """Break what only this proxy has, now and then."""
-
-
-class OneProcess(Walked, Asked):
+class OneProcess(Walked):
     """A proxy in one process."""
 
     def __init__(self, tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,19 +72,23 @@ class OneProcess(Walked, Asked):
         return options_of(self.tables, self.store, logger=self.log)
 
     async def start(self) -> None:
+        """Start, and wait until every environment was tried."""
         self.runtime.generations.start()
         await asyncio.wait_for(self.runtime.generations.wait_ready(), 20)
 
     async def stop(self) -> None:
         await self.runtime.generations.stop()
 
-    async def draw(self, random: Random) -> Asked:
+    async def draw(self, random: Random) -> OneProcess:
+        """Return a process that answers."""
         return self
 
     def views(self) -> list[View]:
+        """Return what the process may know now. There are several views until a reload has reached the process."""
         return [View(self.tables, {each.name: each.setup for each in self.runtime.generations})]
 
     async def reload(self, tables: Tables) -> None:
+        """Use other environments."""
         self.tables = tables
         self.setup = next_setup(self.setup, self.options())
         self.runtime.generations.use(self.setup)
@@ -136,6 +100,7 @@ class OneProcess(Walked, Asked):
         """Do nothing."""
 
     async def metrics(self) -> str:
+        """Return the metrics of all processes."""
         sources = self.runtime.generations.sources
         return exposition(sources, readings(sources), ()).decode()
 
@@ -241,7 +206,7 @@ async def receive(end: socket.socket, size: int) -> bytes:
     return data
 
 
-class AskedWorker(Asked):
+class AskedWorker:
     """A worker that is asked."""
 
     def __init__(self, around: WithWorkers, number: int, environments: ToldGenerations) -> None:
@@ -319,7 +284,7 @@ class WithWorkers(Walked):
         assert [each.error for each in self.made if each.error is not None] == []
         assert "a worker gives up" not in self.log.at("error")
 
-    async def draw(self, random: Random) -> Asked:
+    async def draw(self, random: Random) -> AskedWorker:
         await until(lambda: self.list_answering() != [])
         return random.choice(self.list_answering())
 

@@ -14,6 +14,8 @@ from fuzzing.answers import Got, Sent, check
 from fuzzing.proxy import WORLDS, Fuzzed, fuzzed, unready
 from fuzzing.requests import HUGE, ROWS
 from fuzzing.rows import Row, run
+from fuzzing.sockets import ROWS as STREAMS
+from fuzzing.sockets import Target, target
 
 
 @pytest.fixture(scope="module", params=list(WORLDS))
@@ -28,6 +30,19 @@ def test_any_request_is_answered(proxy: Fuzzed, row: Row[Fuzzed]) -> None:
     """Never a 5xx, never a hang; 200, 304 and errors each have their shape, headers and caching."""
     run(row, proxy)
     assert proxy.ready()
+
+
+@pytest.fixture(scope="module")
+def attacked() -> Iterator[Target]:
+    """A proxy in a process of its own."""
+    with target() as running:
+        yield running
+
+
+@pytest.mark.parametrize("row", STREAMS, ids=str)
+def test_any_bytes_are_survived(attacked: Target, row: Row[Target]) -> None:
+    """The process lives, answers in order the requests that it can read, and answers a good request after each stream."""
+    run(row, attacked)
 
 
 def posted(body: bytes, *headers: tuple[bytes, bytes]) -> Sent:

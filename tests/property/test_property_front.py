@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -21,20 +22,19 @@ from flagsvc.http.server.asgi import AsgiApp
 from flagsvc.http.server.connection import EXTRA_BYTES
 from flagsvc.proxy.api.service import Service
 from fuzzing.rows import Row, run
-from support import frontkit
 from support.frontkit import KEYED, FakeTransport, Fields, State, head, serving
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol over httptools; `bounded` makes a class of it that a server can use."""
+    """uvicorn's protocol over httptools, with the bound of a service on bytes that come in a row without the request getting on.
 
-    bound: int
-    """Bytes that may come in a row without the request getting on."""
-    refusal: Callable[[int], Response]
-    """What to answer, by status: 400 for what is no HTTP, 431 for a head beyond the bound."""
+    The answers to what the application never sees are the service's: 400 for what is no HTTP, 431 for a head beyond the bound.
+    """
 
-    def __init__(self, *args: Any, **given: Any) -> None:
-        super().__init__(*args, **given)
+    def __init__(self, service: Service, *args: Any) -> None:
+        super().__init__(*args)
+        self._bound = service.header_limit + service.query_limit + EXTRA_BYTES
+        self._refusal = service.early_refusal
         self._got_on = False
         self._idle_bytes = 0
 
@@ -46,8 +46,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self._idle_bytes = 0
             return
         self._idle_bytes += len(data)
-        if self._idle_bytes > self.bound and not self.transport.is_closing():
-            self._refuse(self.refusal(431))
+        if self._idle_bytes > self._bound and not self.transport.is_closing():
+            self._refuse(self._refusal(431))
 
     def on_message_begin(self) -> None:
         """Begin a request."""
@@ -66,7 +66,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that are not HTTP with the application's message."""
-        self._refuse(self.refusal(400))
+        self._refuse(self._refusal(400))
 
     def _refuse(self, response: Response) -> None:
         """Write an answer to a request that is not complete, and close the connection."""
@@ -75,18 +75,6 @@ class BoundedProtocol(HttpToolsProtocol):
         lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
         self.transport.write(status + lines + b"\r\n" + response.body)
         self.transport.close()
-
-
-def bounded(limit: int, refuse: Callable[[int], Response]) -> type[BoundedProtocol]:
-    """Return the protocol with a limit in bytes, and the answers, by status, to requests that the application never sees."""
-
-    class Bounded(BoundedProtocol):
-        """The protocol of one server."""
-
-        bound = limit
-        refusal = staticmethod(refuse)
-
-    return Bounded
 
 
 QUIET_TURNS = 4
@@ -126,7 +114,7 @@ def over_front(service: Service) -> Any:
 
 def over_uvicorn(service: Service) -> Any:
     """Return a connection of uvicorn's protocol with our head limit and our messages for bytes that are not a request."""
-    return under(bounded(service.header_limit + service.query_limit + EXTRA_BYTES, service.early_refusal), service)
+    return under(partial(BoundedProtocol, service), service)
 
 
 def over_uvicorn_alone(service: Service) -> Any:
@@ -313,6 +301,8 @@ def difference(stream: bytes, ours: Talk, theirs: Talk) -> str | None:
     return next((row.__name__ for row in DIFFERENCES if row(case)), None)
 
 
+CODED = head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked")
+UPGRADING = head("GET /proxy/health HTTP/1.1", "Connection: Upgrade", "Upgrade: websocket")
 GOOD = (
     head("GET /proxy?userId=7 HTTP/1.1", KEYED),
     head("GET /proxy?userId=7 HTTP/1.1", KEYED, "Connection: keep-alive", "Accept-Encoding: gzip, br", "Accept: */*"),
@@ -324,9 +314,8 @@ GOOD = (
     head("OPTIONS /proxy HTTP/1.1", "Origin: https://a.example", "Access-Control-Request-Headers: x-a, x-b"),
     head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2") + b"{}",
     head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 30") + b'{"context":{"userId":"7"}}    ',
-    head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked")
-    + b"1\r\n{\r\n1;x=y\r\n}\r\n0\r\nTrailer: 1\r\n\r\n",
-    head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked") + b"6\r\n{\r\n\r\n}\r\n0\r\n\r\n",
+    CODED + b"1\r\n{\r\n1;x=y\r\n}\r\n0\r\nTrailer: 1\r\n\r\n",
+    CODED + b"6\r\n{\r\n\r\n}\r\n0\r\n\r\n",
     head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 10") + b"{\r\n\r\n\r\n\r\n}",
     head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 3") + b"[1]",
     head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 0"),
@@ -354,7 +343,7 @@ ODD = (
     head("OPTIONS * HTTP/1.1"),
     head("CONNECT proxy:443 HTTP/1.1"),
     head("CONNECT /proxy HTTP/1.1", KEYED),
-    head("GET /proxy/health HTTP/1.1", "Connection: Upgrade", "Upgrade: websocket"),
+    UPGRADING,
     head("GET /proxy/health HTTP/1.1", "Upgrade: h2c"),
     head("POST /proxy HTTP/1.1", KEYED, "Connection: Upgrade", "Upgrade: h2c", "Content-Length: 2") + b"{}",
     head("POST /proxy HTTP/1.1", KEYED, "Connection: Upgrade", "Upgrade: h2c", "Transfer-Encoding: chunked")
@@ -367,9 +356,7 @@ ODD = (
     head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked, chunked") + b"2\r\n{}\r\n0\r\n\r\n",
     head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: gzip", "Transfer-Encoding: chunked") + b"0\r\n\r\n",
     b"\r\n\r\n" + head("GET /proxy/health HTTP/1.1"),
-    head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked")
-    + b"5000\r\n%b\r\n" % (b"x" * 0x5000) * 6
-    + b"0\r\n\r\n",
+    CODED + b"5000\r\n%b\r\n" % (b"x" * 0x5000) * 6 + b"0\r\n\r\n",
 )
 BROKEN = (
     b"\r\n", b"\n", b"\r", b" ", b"\0", b"GET ", b"POST /proxy HTTP/1.1\r\n", b"GET /proxy HTTP/1.1\r\n",
@@ -441,13 +428,6 @@ async def as_with_uvicorn(service: Service, stream: bytes, where: list[int]) -> 
     return named
 
 
-async def cut_as_whole(service: Service, stream: bytes, where: list[int]) -> None:
-    """Compare the same bytes in pieces and in one."""
-    whole = await talk(over_front, service, [stream])
-    cut = await talk(over_front, service, cut_up(stream, where))
-    assert cut == whole, cut_up(stream, where)
-
-
 def as_uvicorn(service: Service, given: tuple[bytes, list[int]]) -> None:
     """The answers are the same, in the same order, and so is whether the connection ends; else a row says why."""
     asyncio.run(as_with_uvicorn(service, *given))
@@ -455,7 +435,9 @@ def as_uvicorn(service: Service, given: tuple[bytes, list[int]]) -> None:
 
 def as_one(service: Service, given: tuple[bytes, list[int]]) -> None:
     """The same bytes give the same answers, wherever they are cut."""
-    asyncio.run(cut_as_whole(service, *given))
+    stream, where = given
+    cut, whole = (asyncio.run(talk(over_front, service, pieces)) for pieces in (cut_up(stream, where), [stream]))
+    assert cut == whole, cut_up(stream, where)
 
 
 STREAMS = Row("as uvicorn", st.tuples(streams, cuts), as_uvicorn, 250)
@@ -470,35 +452,16 @@ def test_any_stream(row: Row[Service], turns: bool) -> None:
 
 
 WITNESSES: dict[str, tuple[bytes, list[int]]] = {
-    "gives_up": (frontkit.head("GET /proxy/health HTTP/1.1") + b"\0\0", []),
-    "forgets_after_upgrade": (
-        frontkit.head("GET /proxy/health HTTP/1.1", "Connection: Upgrade", "Upgrade: x")
-        + frontkit.head("GET /proxy/health HTTP/1.1"),
-        [],
-    ),
-    "keeps_old_connections": (frontkit.head("GET /proxy/health HTTP/1.0", "Connection: keep-alive"), []),
-    "closes_over_limit": (
-        frontkit.head("POST /proxy HTTP/1.1", frontkit.KEYED, "Transfer-Encoding: chunked")
-        + b"20000\r\n"
-        + b" " * 0x20000
-        + b"\r\n0\r\n\r\n",
-        [],
-    ),
-    "closes_unexpected": (
-        frontkit.head("POST /proxy HTTP/1.1", "Expect: 100-continue", "Content-Length: 2"),
-        [],
-    ),
-    "finds_no_path": (frontkit.head("GET http://proxy HTTP/1.1"), []),
-    "refuses_framing": (
-        frontkit.head("POST /proxy HTTP/1.1", frontkit.KEYED, "Transfer-Encoding: gzip, chunked") + b"0\r\n\r\n",
-        [],
-    ),
+    "gives_up": (head("GET /proxy/health HTTP/1.1") + b"\0\0", []),
+    "forgets_after_upgrade": (UPGRADING + head("GET /proxy/health HTTP/1.1"), []),
+    "keeps_old_connections": (head("GET /proxy/health HTTP/1.0", "Connection: keep-alive"), []),
+    "closes_over_limit": (CODED + b"20000\r\n" + b" " * 0x20000 + b"\r\n0\r\n\r\n", []),
+    "closes_unexpected": (head("POST /proxy HTTP/1.1", "Expect: 100-continue", "Content-Length: 2"), []),
+    "finds_no_path": (head("GET http://proxy HTTP/1.1"), []),
+    "refuses_framing": (head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: gzip, chunked") + b"0\r\n\r\n", []),
     "refuses_hosts": (b"GET /proxy/health HTTP/1.1\r\n\r\n", []),
-    "closes_tunnels": (frontkit.head("CONNECT /proxy HTTP/1.1", frontkit.KEYED), []),
-    "answers_once": (
-        frontkit.head("PUT /proxy HTTP/1.1", frontkit.KEYED, "Transfer-Encoding: chunked") + b"x",
-        [-1],
-    ),
+    "closes_tunnels": (head("CONNECT /proxy HTTP/1.1", KEYED), []),
+    "answers_once": (head("PUT /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked") + b"x", [-1]),
 }
 """For each difference a stream that shows it."""
 

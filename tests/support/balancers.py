@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from support import needs
 from support.processes import answers, free_port, running, scratch
@@ -63,38 +63,30 @@ NEXT_ONE = 'proxy_set_header Connection ""; proxy_next_upstream error timeout ht
 """nginx makes no health checks. If a proxy refuses a connection or answers 503, nginx sends the request to another proxy."""
 
 
-@contextmanager
-def haproxy(ports: Sequence[int]) -> Iterator[int]:
+def haproxy(ports: Sequence[int]) -> AbstractContextManager[int]:
     """Run HAProxy in front of proxies on these ports until the block ends; give its port."""
-    servers = "\n".join(f"  server s{port} 127.0.0.1:{port}" for port in ports)
-    with haproxy_as(HAPROXY, servers) as port:
-        yield port
+    return haproxy_as(HAPROXY, "\n".join(f"  server s{port} 127.0.0.1:{port}" for port in ports))
 
 
-@contextmanager
-def haproxy_as(text: str, servers: str, health: str = HEALTH) -> Iterator[int]:
+def haproxy_as(text: str, servers: str, health: str = HEALTH) -> AbstractContextManager[int]:
     """Run HAProxy with this configuration until the block ends, and yield its port.
 
     `{port}` and `{servers}` in the configuration are replaced. It is ready when a server behind it answers at `health`.
     """
-    with _balancer("haproxy", text, servers, health, "-db", "-f") as port:
-        yield port
+    return _balancer("haproxy", text, servers, health, "-db", "-f")
 
 
-@contextmanager
-def nginx(ports: Sequence[int]) -> Iterator[int]:
+def nginx(ports: Sequence[int]) -> AbstractContextManager[int]:
     """Run nginx in front of proxies on these ports until the block ends; give its port."""
-    servers = "\n".join(f"    server 127.0.0.1:{port} max_fails=1 fail_timeout=1s;" for port in ports)
-    with nginx_as(servers) as port:
-        yield port
+    return nginx_as("\n".join(f"    server 127.0.0.1:{port} max_fails=1 fail_timeout=1s;" for port in ports))
 
 
-@contextmanager
-def nginx_as(servers: str, health: str = HEALTH, location: str = NEXT_ONE, kept: int = 16) -> Iterator[int]:
+def nginx_as(
+    servers: str, health: str = HEALTH, location: str = NEXT_ONE, kept: int = 16
+) -> AbstractContextManager[int]:
     """Run nginx with these settings of its location, as `haproxy_as` runs HAProxy; it keeps so many connections."""
     text = NGINX.replace("{location}", location).replace("{kept}", str(kept))
-    with _balancer("nginx", text, servers, health, "-e", "stderr", "-c") as port:
-        yield port
+    return _balancer("nginx", text, servers, health, "-e", "stderr", "-c")
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +30,7 @@ from flagsvc.server.store.store import open_store
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
 from support import processes
-from support.databases import migrated
+from support.databases import new_file
 from support.planting import plant
 
 ADMIN_SECRET = "*:*.admin-secret-of-tests"
@@ -255,14 +254,6 @@ def prepare(database: str) -> None:
     """Make an SQLite file up to date if it does not exist yet. An existing file, or a database with a URL, stays as it is."""
     if "://" not in database and not Path(database).exists():
         Path(database).write_bytes(new_file())
-
-
-@functools.cache
-def new_file() -> bytes:
-    """Return an SQLite database that is up to date and otherwise new. A server that makes it needs 0.3 CPU seconds more."""
-    with processes.scratch() as folder:
-        migrated(str(folder / FILE))
-        return (folder / FILE).read_bytes()
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import json
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -112,8 +112,7 @@ def http_server(
         server.server_close()
 
 
-@contextmanager
-def serving(files: Mapping[str, tuple[str, bytes]]) -> Iterator[str]:
+def serving(files: Mapping[str, tuple[str, bytes]]) -> AbstractContextManager[str]:
     """Serve files by path, with their media types, on a loopback port; gives the address. Any other path is an empty answer.
 
     A file that is added while the block runs is served, too.
@@ -123,5 +122,4 @@ def serving(files: Mapping[str, tuple[str, bytes]]) -> Iterator[str]:
         media, content = files.get(request.path, ("", b""))
         return Reply(200, content, {"Content-Type": media}) if media else Reply(204)
 
-    with http_server(answer) as address:
-        yield address
+    return http_server(answer)

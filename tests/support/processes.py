@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -250,19 +250,15 @@ def proxy_environment(upstream_url: str, port: int, env: Mapping[str, str]) -> d
     }
 
 
-@contextmanager
-def reference_proxy(upstream_url: str, wait_ready: Any = True, **env: str) -> Iterator[Proxy]:
+def reference_proxy(upstream_url: str, wait_ready: Any = True, **env: str) -> AbstractContextManager[Proxy]:
     """Run the npm reference proxy against an upstream until the block ends; the block begins when it is ready."""
     command = [peers.node(), peers.package("@unleash/proxy") / "dist" / "start.js"]
-    with _proxy("reference proxy", command, upstream_url, env, wait_ready=wait_ready) as proxy:
-        yield proxy
+    return _proxy("reference proxy", command, upstream_url, env, wait_ready=wait_ready)
 
 
-@contextmanager
-def our_proxy(upstream_url: str, *arguments: str, wait_ready: Any = True, **env: str) -> Iterator[Proxy]:
+def our_proxy(upstream_url: str, *arguments: str, wait_ready: Any = True, **env: str) -> AbstractContextManager[Proxy]:
     """Run our proxy against an upstream until the block ends, at PORT or a free one; the block begins when it is ready."""
-    with _proxy("our proxy", [*flagsvc(), "proxy", *arguments], upstream_url, env, wait_ready=wait_ready) as proxy:
-        yield proxy
+    return _proxy("our proxy", [*flagsvc(), "proxy", *arguments], upstream_url, env, wait_ready=wait_ready)
 
 
 def flagsvc() -> list[object]:
@@ -297,7 +293,7 @@ def call(*words: object, folder: Path, env: Mapping[str, str] | None = None, sec
 
 @contextmanager
 def _proxy(
-    name: str, command: Sequence[object], upstream_url: str, env: Mapping[str, str], *, wait_ready: Any = True
+    name: str, command: Sequence[object], upstream_url: str, env: Mapping[str, str], *, wait_ready: Any
 ) -> Iterator[Proxy]:
     port = int(env.get("PORT", 0)) or free_port()
     variables = proxy_environment(upstream_url, port, env)

@@ -13,13 +13,10 @@ from contextlib import contextmanager
 PAUSE_S = 0.01
 
 
-def timeout_message() -> str:
-    """Say that nothing came."""
-    return "condition not met before the deadline"
-
-
 def wait_until(
-    condition: Callable[[], object], seconds: float = 20.0, complaint: Callable[[], str] = timeout_message
+    condition: Callable[[], object],
+    seconds: float = 20.0,
+    complaint: Callable[[], str] = lambda: "the condition is not met",
 ) -> None:
     """Return when `condition` holds; fail, with what `complaint` says then, when it does not within `seconds`."""
     end = time.monotonic() + seconds

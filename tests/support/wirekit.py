@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.strategies import CustomStrategy
@@ -98,16 +98,8 @@ class PendingRequest:
     taken: int = 0
 
 
-class Transport(Protocol):
-    """A way to put a request to a service."""
-
-    def __call__(self, service: Service, asked: PendingRequest) -> Answer:
-        """Return the answer."""
-
-
-def in_process(service: Service, asked: PendingRequest) -> Answer:
-    """Call the application as an ASGI server does, without a socket."""
-    return asyncio.run(asyncio.wait_for(call(application(service), asked), SECONDS))
+Transport = Callable[[Service, PendingRequest], Answer]
+"""A way to put a request to a service; it returns the answer."""
 
 
 def application(service: Service) -> AsgiApp:
@@ -160,13 +152,8 @@ def scope_of(asked: PendingRequest) -> dict[str, Any]:
     }
 
 
-def through_front(service: Service, asked: PendingRequest) -> Answer:
-    """Put the request to a connection of our HTTP server, without a socket."""
-    return asyncio.run(ask_front(service, asked))
-
-
 async def ask_front(service: Service, asked: PendingRequest) -> Answer:
-    """Send the request to a connection of the front piece by piece, until there is an answer; return it."""
+    """Send the request to a connection of our HTTP server piece by piece, without a socket, until there is an answer; return it."""
     transport = FakeTransport(asked.peer)
     connection = ConnectionFactory(lambda: service, ConnectionLimits())(None, State(), {})
     connection.connection_made(transport)
@@ -205,7 +192,10 @@ def pieces(asked: PendingRequest) -> Iterator[bytes]:
         yield b"0\r\n\r\n"
 
 
-TRANSPORTS: dict[str, Transport] = {"asgi": in_process, "front": through_front}
+TRANSPORTS: dict[str, Transport] = {
+    "asgi": lambda service, asked: asyncio.run(asyncio.wait_for(call(application(service), asked), SECONDS)),
+    "front": lambda service, asked: asyncio.run(ask_front(service, asked)),
+}
 """Every way the contract is served."""
 
 

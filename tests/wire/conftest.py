@@ -30,6 +30,6 @@ def opened(request: pytest.FixtureRequest) -> Opener:
 @pytest.fixture
 def over_asgi() -> Opener:
     """Return what opens a proxy over ASGI alone: for what no parser of HTTP lets through, and for mounts."""
-    from support.wirekit import in_process, open_wire
+    from support.wirekit import TRANSPORTS, open_wire
 
-    return partial(open_wire, in_process)
+    return partial(open_wire, TRANSPORTS["asgi"])

@@ -6,7 +6,7 @@ import json
 
 import option_looks as see
 from option_looks import ask, names, statuses
-from option_ways import Row, refused
+from option_ways import STRANGER, Row, refused
 
 from flagsvc import ProxyOptions
 from flagsvc.settings.defaults import instance_id
@@ -155,7 +155,12 @@ UPSTREAM = (
         native=["team:web", "url:https://a"],
     ),
     Row(
-        "httpOptions.rejectUnauthorized", "false", see.first_attempt("certificate"), (200, False), (503, True), tls=True
+        "httpOptions.rejectUnauthorized",
+        "false",
+        see.first_attempt("certificate"),
+        (200, False),
+        (503, True),
+        tls=STRANGER.server(),
     ),
     Row("httpProxy", "{other}", see.route_of_polls, ["GET http://UPSTREAM/api/client/features"], []),
     Row(
@@ -165,7 +170,7 @@ UPSTREAM = (
         ["CONNECT UPSTREAM"],
         [],
         beside={"httpOptions.rejectUnauthorized": "false", "metricsInterval": "0"},
-        tls=True,
+        tls=STRANGER.server(),
     ),
     Row(
         "noProxy",

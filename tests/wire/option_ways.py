@@ -30,6 +30,8 @@ DEFAULT, DEFAULT_IN_CODE = "default", "default in code"
 FILE, SECRET_FILE, FLAG, SECRET_FLAG, CODE = "file", "file that names a file", "flag", "flag that names a file", "code"
 
 AUTHORITY = Authority()
+STRANGER = Authority()
+"""An authority that no option names."""
 PASSWORD = "open-sesame"
 
 
@@ -58,8 +60,7 @@ class Row:
     `text` is the value in a variable or flag; a function makes what only code can give. A TOML file and code take `native`: without
     it the number or the switch that the text stands for, or the text. In each of them `{upstream}`, `{other}`, `{folder}` and
     `{port}` stand for what a scene has. `beside` is given as well in both cases, and `without` is not; `files` are in the folder,
-    beside CERTIFICATES. The upstream serves `features`, over TLS where `tls` says so: with a self-signed certificate, or with these
-    settings.
+    beside CERTIFICATES. The upstream serves `features`, over TLS where `tls` has its settings.
     """
 
     name: str
@@ -68,7 +69,7 @@ class Row:
     seen: object
     unset: object
     native: object = None
-    tls: bool | ssl.SSLContext = False
+    tls: ssl.SSLContext | None = None
     features: tuple[dict[str, Any], ...] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()

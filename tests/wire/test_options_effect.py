@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ import option_rows_limits as limits
 import option_rows_secure as secure
 import option_rows_upstream as upstream
 import pytest
-import trustme
 from option_ways import (
     CERTIFICATES,
     CODE,
@@ -86,20 +84,13 @@ async def seen(row: Row, way: str, folder: Path) -> object:
     """Return what is seen of a row's option when it is given in this way."""
     for name, text in {**CERTIFICATES, **row.files}.items():
         (folder / name).write_text(text)
-    async with scene(folder, tls=self_signed() if row.tls is True else row.tls or None) as around:
+    async with scene(folder, tls=row.tls) as around:
         if row.features:
             around.served = document(*row.features)
         try:
             return await row.look(around, given(row, way, around, free_port()))
         except ConfigurationError as error:
             return named_in(error)
-
-
-def self_signed() -> ssl.SSLContext:
-    """Return the TLS settings of a server whose certificate no trusted authority signed."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
-    return context
 
 
 @pytest.mark.parametrize(("row", "way"), list(cases()))

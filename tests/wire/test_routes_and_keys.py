@@ -139,6 +139,28 @@ def test_the_right_key_opens_and_no_other(opened: Opener, row: ProxyRoute) -> No
         assert asked(wire, row, key).status == opens(row, key), name
 
 
+@every
+def test_every_route_answers(opened: Opener, row: ProxyRoute) -> None:
+    """Each row of the route table answers each of its keys with its status, the documented type, and CORS headers."""
+    for key in sorted(OPENS[row.auth]) if row.auth is not Auth.NONE else [None]:
+        answer = asked(opened(**EVERYTHING_ON), row, key)
+        assert answer.status == row.status, answer.body
+        assert answer.header("access-control-allow-origin") == "*"
+        assert answer.header("content-length") == str(len(answer.body))
+        if row.listed and row.status == 200:
+            assert (answer.header("content-type") or "").split(";")[0] == row.media
+
+
+@of([row for row in ROUTES if row.method == "GET"])
+def test_head_is_get_without_a_body(opened: Opener, row: ProxyRoute) -> None:
+    """HEAD works on every GET route: status and headers of GET, no body."""
+    wire, target = opened(**EVERYTHING_ON), f"{place(row)}?sessionId=1"
+    got, head_ = (wire.ask(method, target, key=with_key(row)) for method in ("GET", "HEAD"))
+    assert (head_.status, head_.body) == (200, b"")
+    if row.handler != "prometheus":  # whose text counts the request before
+        assert head_.fields == got.fields
+
+
 @keyed
 def test_all_refusals_are_one(opened: Opener, row: ProxyRoute) -> None:
     """A missing key and a wrong one get the same answer to the byte, which no cache may store.

@@ -9,7 +9,7 @@ import pytest
 from flagsvc.http.reports import MAX_TIME_MS
 from support.wirekit import DOCUMENT, KEY, TOKEN, Opener
 
-METRICS = ("/proxy/client/metrics", "/proxy/all/client/metrics")
+METRICS = ("/proxy/client/metrics", "/proxy/all/client/metrics", "/api/frontend/client/metrics")
 TIMES = {"start": "2026-01-01T00:00:00.000Z", "stop": "2026-01-01T00:01:00.000Z"}
 NO_TIME = 'must match format "date-time"'
 REGISTRATION = {"appName": "a", "interval": 5, "started": "2026-01-01T00:00:00Z", "strategies": []}
@@ -70,10 +70,11 @@ def test_which_names_there_are_is_not_told(opened: Opener) -> None:
     ],
 )
 def test_counts_that_are_taken(opened: Opener, counts: object, counted: tuple[int, int, dict[str, int]]) -> None:
-    """Numbers in bounds are accepted, and their whole part counts; a missing count is 0."""
+    """Numbers in bounds are accepted, and their whole part counts; a missing count is 0. So it is at the frontend API."""
     wire = opened()
-    assert wire.post(METRICS[0], report({"on": counts})).status == 200
-    assert wire.counted() == {"on": counted}
+    for target in METRICS:
+        assert wire.post(target, report({"on": counts})).status == 200
+        assert wire.counted() == {"on": counted}
 
 
 @pytest.mark.parametrize(
@@ -98,10 +99,11 @@ def test_counts_that_are_taken(opened: Opener, counts: object, counted: tuple[in
 )
 def test_counts_that_cannot_be_read(opened: Opener, counts: object, counted: object) -> None:
     """They cost only themselves: the rest of the report is counted, and what is left out is counted as malformed."""
-    wire = opened()
-    assert wire.post(METRICS[0], report({"varied": {"yes": 1}, "on": counts})).status == 200
-    assert wire.counted() == {"varied": (1, 0, {})} | ({} if counted is None else {"on": counted})
-    assert wire.usage.malformed == 1
+    for target in METRICS:
+        wire = opened()
+        assert wire.post(target, report({"varied": {"yes": 1}, "on": counts})).status == 200
+        assert wire.counted() == {"varied": (1, 0, {})} | ({} if counted is None else {"on": counted})
+        assert wire.usage.malformed == 1
 
 
 @pytest.mark.parametrize("variants", [None, False, "", []])

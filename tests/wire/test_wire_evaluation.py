@@ -320,22 +320,6 @@ def test_an_operator_is_exported_and_imported(both: Both, name: str) -> None:
     assert again["featureStrategies"][0]["constraints"] == strategy["constraints"]
 
 
-@pytest.mark.parametrize(
-    ("values", "problem"),
-    [
-        (["10.0.0.0/8", "ten"], '"values[1]" must be an IP address or a CIDR range. You provided "ten".'),
-        (["10.0.0.0/33"], '"values[0]" must be an IP address or a CIDR range. You provided "10.0.0.0/33".'),
-        ([], '"value" must contain at least 1 items. You provided [].'),
-    ],
-)
-def test_networks_that_are_none_are_refused(both: Both, values: list[str], problem: str) -> None:
-    """The answer names the value."""
-    constraint = {"contextName": "remoteAddress", "operator": "IN_CIDR", "values": values}
-    answer = both.server.ask("POST", "/admin/constraints/validate", constraint)
-    assert answer.status == 400
-    assert answer.json()["details"][0]["message"] == problem
-
-
 CLOSED: dict[str, Any] = {"document": None}
 LARGE = b"[" + b" " * 200_000 + b"]"
 

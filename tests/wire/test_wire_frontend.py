@@ -41,31 +41,16 @@ def problems(answer: Answer) -> Any:
 def test_the_shape_of_an_answer(opened: Opener) -> None:
     """Both impression names, the state of the toggle in its variant, no payload where there is none; the order of the document."""
     answer = opened(document=DOCUMENT).get(URL)
-    assert answer.status == 200
-    assert answer.json() == {
-        "toggles": [
-            {
-                "name": "z",
-                "enabled": True,
-                "variant": PLAIN_VARIANT,
-                "impressionData": True,
-                "impression_data": True,
-            },
-            {
-                "name": "with/slash ü",
-                "enabled": True,
-                "variant": {
-                    "name": "v",
-                    "enabled": True,
-                    "payload": PAYLOAD,
-                    "feature_enabled": True,
-                    "featureEnabled": True,
-                },
-                "impressionData": False,
-                "impression_data": False,
-            },
-        ]
+    variant = {"name": "v", "enabled": True, "payload": PAYLOAD, "feature_enabled": True, "featureEnabled": True}
+    first = {"name": "z", "enabled": True, "variant": PLAIN_VARIANT, "impressionData": True, "impression_data": True}
+    second = {
+        "name": "with/slash ü",
+        "enabled": True,
+        "variant": variant,
+        "impressionData": False,
+        "impression_data": False,
     }
+    assert (answer.status, answer.json()) == (200, {"toggles": [first, second]})
     assert answer.header("cache-control") == "no-cache"
     assert answer.header("access-control-expose-headers") == "ETag"
 
@@ -329,11 +314,8 @@ def test_paths_that_are_none(opened: Opener, path: str) -> None:
     answer = wire.get(URL + path)
     assert (answer.status, list(answer.json())) == (404, ["message"])
     answer = wire.ask("DELETE", URL)
-    assert (answer.status, list(answer.json()), answer.header("allow")) == (
-        405,
-        ["message"],
-        "GET, HEAD, POST, OPTIONS",
-    )
+    assert (answer.status, list(answer.json())) == (405, ["message"])
+    assert answer.header("allow") == "GET, HEAD, POST, OPTIONS"
 
 
 def test_a_preflight_as_a_page_sends_it(opened: Opener) -> None:
@@ -370,17 +352,6 @@ def test_a_dialect_that_is_off(opened: Opener) -> None:
 
 
 REGISTRATION = {"appName": "a", "interval": 10, "started": "2026-01-01T00:00:00Z", "strategies": []}
-REPORTED = {
-    "features": [
-        {"name": "z", "enabled": True, "strategies": [{"name": "default"}]},
-        {
-            "name": "with/slash ü",
-            "enabled": True,
-            "strategies": [{"name": "default"}],
-            "variants": [{"name": "v", "weight": 1000}],
-        },
-    ]
-}
 
 
 @pytest.mark.parametrize("path", ["", "/all"])
@@ -398,7 +369,7 @@ REPORTED = {
 )
 def test_metrics(opened: Opener, path: str, body: Any, status: int) -> None:
     """Only the name of the application is needed; a good report is 200 `OK`, a bad one 400 as JSON."""
-    answer = opened(document=REPORTED, enable_all_endpoint=True).post(f"{URL}{path}/client/metrics", body)
+    answer = opened(document=DOCUMENT, enable_all_endpoint=True).post(f"{URL}{path}/client/metrics", body)
     assert answer.status == status
     if status == 200:
         assert answer.body == b"OK"
@@ -406,33 +377,10 @@ def test_metrics(opened: Opener, path: str, body: Any, status: int) -> None:
         assert (answer.json()["name"], len(answer.json()["details"])) == ("BadDataError", 1)
 
 
-@pytest.mark.parametrize(
-    ("counts", "counted"),
-    [
-        ({"yes": 2, "no": 1, "variants": {"v": 2}}, (2, 1, {"v": 2})),
-        ({"yes": 1.5}, (1, 0, {})),
-        ({"yes": "3", "no": None}, (3, 0, {})),
-        ({"yes": -1}, None),
-        ({"yes": 1e300}, None),
-        ({"yes": []}, None),
-    ],
-)
-def test_counts(opened: Opener, counts: Any, counted: Any) -> None:
-    """The whole part of a number counts; a negative or endless one costs the counts of its flag."""
-    wire = opened(document=REPORTED)
-    bucket = REPORT["bucket"] | {"toggles": {"z": {"yes": 1}, "with/slash ü": counts}}  # type: ignore[operator]
-    answer = wire.post(f"{URL}/client/metrics", {"appName": "a", "bucket": bucket})
-    assert answer.status == 200
-    known = wire.counted()
-    assert known.get("with/slash ü") == counted
-    assert known["z"] == (1, 0, {})
-    assert wire.usage.malformed == (1 if counted is None else 0)
-
-
 @pytest.mark.parametrize("path", [URL, f"{URL}/all", "/api/proxy", "/api/proxy/all"])
 def test_registration(opened: Opener, path: str) -> None:
     """It is checked and answered with 200 `OK`; `started` may be a number, `interval` a text."""
-    wire = opened(document=REPORTED)
+    wire = opened(document=DOCUMENT)
     for body in (REGISTRATION, REGISTRATION | {"started": 1767225600000, "interval": "10"}):
         assert (wire.post(f"{path}/client/register", body).status) == 200
     for name in REGISTRATION:

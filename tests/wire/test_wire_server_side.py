@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from typing import Any
 
 import pytest
@@ -179,23 +178,6 @@ def test_documents_follow_the_configuration(opened: Opener) -> None:
     for number in range(50):
         assert names(get(wire, f"?namePrefix=c{number}&project=app"))[0] == f"c{number}"
     assert names(first) == ["a.two", "b"]
-
-
-def test_odd_documents(opened: Opener) -> None:
-    """What is malformed in a document is passed on."""
-    odd = {
-        "features": [{"name": "a", "strategies": [7, {"segments": [1, [2], None]}]}, {"strategies": {}}],
-        "segments": [7, {}],
-    }
-    wire = opened(document={"features": []})
-    assert wire.holder.document is not None
-    for content in (odd, {"features": [{"name": "a\ud800", "strategies": []}], "segments": 7, "query": 7}):
-        wire.serve({"features": []})
-        body = json.dumps(content).encode()
-        wire.holder.replace(wire.holder.current, type(wire.holder.document)(body, '"x"'), 0)  # type: ignore[arg-type]
-        assert get(wire, "", {}).status == 200
-        assert get(wire, "?namePrefix=zz").status == 200
-        assert get(wire, path="/api/client/features/a").status in (200, 404)
 
 
 @pytest.mark.parametrize("name", ["a.one", "a%2Eone", "a.one/"])

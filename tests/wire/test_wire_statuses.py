@@ -6,69 +6,9 @@ from typing import Any
 
 import pytest
 
-from flagsvc.http.reports import (
-    BULK,
-    CLIENT_METRICS,
-    CLIENT_REGISTRATION,
-    METRICS,
-    REGISTRATION,
-)
-from flagsvc.http.shapes import Shape
-from flagsvc.proxy.api.dialects import ROUTES, TOKENS
-from flagsvc.proxy.api.route import Auth, ProxyRoute
-from flagsvc.proxy.api.schemas import LOOKUP
-from support.wirekit import KEY, TOKEN, Opener
+from support.wirekit import KEY, Opener
 
 EVERYTHING: dict[str, Any] = {"enable_oas": True, "enable_all_endpoint": True}
-BODIES: dict[Shape, Any] = {
-    LOOKUP: {},
-    METRICS: {
-        "appName": "a",
-        "instanceId": "i",
-        "bucket": {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {}},
-    },
-    REGISTRATION: {"appName": "a", "interval": 5, "started": "2026-01-01T00:00:00Z", "strategies": []},
-}
-BODIES[CLIENT_METRICS] = BODIES[METRICS]
-BODIES[CLIENT_REGISTRATION] = BODIES[REGISTRATION]
-BODIES |= {BULK: {"applications": [], "metrics": []}, TOKENS: {"tokens": []}}
-KEYS = {Auth.NONE: (), Auth.CLIENT: (KEY,), Auth.SERVER: (TOKEN,), Auth.EITHER: (KEY, TOKEN)}
-
-
-def place(row: ProxyRoute) -> str:
-    """Return a path of a route; it has the name of a toggle."""
-    return row.path.replace("{name}", "on")
-
-
-def name(row: ProxyRoute) -> str:
-    """Return a test's name."""
-    return f"{row.method} {row.path}"
-
-
-@pytest.mark.parametrize("row", ROUTES, ids=name)
-def test_every_route_answers(opened: Opener, row: ProxyRoute) -> None:
-    """Each row of the route table answers its key with 200, the documented type and CORS headers."""
-    body = BODIES[row.body] if row.body else b""
-    for key in KEYS[row.auth] or (None,):
-        typed = {"content-type": "application/json"} if row.body else {}
-        answer = opened(**EVERYTHING).ask(row.method, place(row), typed, body=body, key=key)
-        assert answer.status == row.status, answer.body
-        assert answer.header("access-control-allow-origin") == "*"
-        assert answer.header("content-length") == str(len(answer.body))
-        if row.listed and row.status == 200:
-            assert (answer.header("content-type") or "").split(";")[0] == row.media
-
-
-@pytest.mark.parametrize("row", [row for row in ROUTES if row.method == "GET"], ids=name)
-def test_head_is_get_without_a_body(opened: Opener, row: ProxyRoute) -> None:
-    """HEAD works on every GET route: status and headers of GET, no body."""
-    wire = opened(**EVERYTHING)
-    key = (KEYS[row.auth] or (None,))[0]
-    target = f"{place(row)}?sessionId=1"
-    got, head = wire.ask("GET", target, key=key), wire.ask("HEAD", target, key=key)
-    assert (head.status, head.body) == (200, b"")
-    if row.handler != "prometheus":  # whose text counts the request before
-        assert head.fields == got.fields
 
 
 @pytest.mark.parametrize("path", ["/proxy", "/proxy/all", "/nowhere"])

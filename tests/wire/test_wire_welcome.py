@@ -34,13 +34,10 @@ def test_json_for_a_program(opened: Opener) -> None:
 
 
 ACCEPTS = {
-    "*/*": False,
     "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": False,
     "application/json, text/plain, */*": True,
     "application/json;q=0.5, text/html": False,
     "text/*;q=0.3, Application/JSON; q=0.4": True,
-    "application/json;q=0": False,
-    "application/json;q=much": False,
     ",;,": False,
     "": False,
 }
