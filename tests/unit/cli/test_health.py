@@ -18,13 +18,17 @@ from flagsvc.cli.health import LOOPBACK, ProbeTarget, probe_status
 from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames
 from support.cli_helpers import Flagsvc
 from support.pki import HOST, Authority, written
+from support.processes import free_port
 
+AUTHORITY = Authority()
 NAMES = CertificateOptionNames("cert", "key", "password")
 ANSWER = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"
 
 
 @contextmanager
-def answering(listener: socket.socket, tls: ssl.SSLContext | None = None) -> Iterator[list[bytes]]:
+def answering(
+    listener: socket.socket, tls: ssl.SSLContext | None = None, answer: bytes = ANSWER
+) -> Iterator[list[bytes]]:
     """Answer one connection and give the requests."""
     asked: list[bytes] = []
 
@@ -33,7 +37,7 @@ def answering(listener: socket.socket, tls: ssl.SSLContext | None = None) -> Ite
             connection, _ = listener.accept()
             with connection if tls is None else tls.wrap_socket(connection, server_side=True) as line:
                 asked.append(line.recv(1000))
-                line.sendall(ANSWER)
+                line.sendall(answer)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -79,9 +83,6 @@ def test_over_tls(tmp_path: Path, wanted: bool) -> None:
                     probe_status(place, 5)
 
 
-AUTHORITY = Authority()
-
-
 class Proxy(ThreadingHTTPServer):
     """A fake proxy: answers `/base/proxy/health` with the statuses of `script`, and then repeats the last one."""
 
@@ -117,14 +118,6 @@ def proxy() -> Iterator[Proxy]:
         yield server
         server.shutdown()
         thread.join()
-
-
-@pytest.fixture
-def free_port() -> str:
-    """Return a port without a listener."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return str(taken.getsockname()[1])
 
 
 def test_ready(flagsvc: Flagsvc, proxy: Proxy) -> None:
@@ -171,20 +164,6 @@ def test_the_flag_server(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None
     assert called == (1, f"not ready: {place}/ready: it answers 503\n", "")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["--server", "--port", "0"], "port (flag --port): 0 is any free port, so nothing says which one to ask"),
-        (["--server", "--port", "x"], "port (flag --port): expected a port number from 0 to 65535, got `x`"),
-        (["--server", "--proxy-base-path", "x"], "`--proxy-base-path` is an option of the proxy: leave out `--server`"),
-        (["--base-path", "x"], "`--base-path` is an option of the flag server: add `--server`"),
-    ],
-)
-def test_what_does_not_say_where_the_flag_server_listens(arguments: list[str], problem: str, flagsvc: Flagsvc) -> None:
-    """An address that is invalid or unknown is exit code 2, as for the proxy."""
-    assert flagsvc("health", *arguments) == (2, "", f"flagsvc health: {problem}\n")
-
-
 def test_waiting(flagsvc: Flagsvc, proxy: Proxy) -> None:
     """With --wait the command repeats the probe until the proxy is ready."""
     proxy.script = [503, 503, 200]
@@ -192,10 +171,11 @@ def test_waiting(flagsvc: Flagsvc, proxy: Proxy) -> None:
     assert len(proxy.paths) == 3
 
 
-def test_waiting_for_a_start(flagsvc: Flagsvc, free_port: str) -> None:
+def test_waiting_for_a_start(flagsvc: Flagsvc) -> None:
     """Waiting ends when the time is over; the message says that there is no listener."""
-    called = flagsvc("health", "--port", free_port, "--wait", "0.3")
-    assert called == (1, f"not ready: http://127.0.0.1:{free_port}/proxy/health: there is no listener\n", "")
+    port = free_port()
+    called = flagsvc("health", "--port", str(port), "--wait", "0.3")
+    assert called == (1, f"not ready: http://127.0.0.1:{port}/proxy/health: there is no listener\n", "")
 
 
 def test_no_answer(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,18 +188,10 @@ def test_no_answer(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_http(flagsvc: Flagsvc) -> None:
     """An answer that is not HTTP is exit code 1."""
-
-    def answer(server: socket.socket) -> None:
-        connection, _ = server.accept()
-        with connection:
-            connection.recv(1000)
-            connection.sendall(b"220 mail ready\r\n")
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        thread = threading.Thread(target=answer, args=(server,))
-        thread.start()
-        called = flagsvc("health", "--port", str(server.getsockname()[1]))
-        thread.join()
+    server = socket.create_server((HOST, 0))
+    port = str(server.getsockname()[1])
+    with answering(server, answer=b"220 mail ready\r\n"):
+        called = flagsvc("health", "--port", port)
     assert called.code == 1 and called.out.endswith(": no http answer\n")
 
 
@@ -246,8 +218,15 @@ def test_which_address_is_asked(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--port", "x"), "port (flag --port): expected a port number"),
-        (("--port", "0"), "port (flag --port): 0 is any free port"),
+        (("--port", "x"), "port (flag --port): expected a port number from 0 to 65535, got `x`\n"),
+        (("--port", "0"), "port (flag --port): 0 is any free port, so nothing says which one to ask\n"),
+        (("--server", "--port", "0"), "port (flag --port): 0 is any free port, so nothing says which one to ask\n"),
+        (("--server", "--port", "x"), "port (flag --port): expected a port number from 0 to 65535, got `x`\n"),
+        (
+            ("--server", "--proxy-base-path", "x"),
+            "`--proxy-base-path` is an option of the proxy: leave out `--server`\n",
+        ),
+        (("--base-path", "x"), "`--base-path` is an option of the flag server: add `--server`\n"),
         (("--host", "a b"), "host (flag --host): expected a host name, an IP address, or unix:/path"),
         (("--admin-address", ":0"), "adminAddress (flag --admin-address): 0 is any free port"),
         (("--tls-key", "key.pem"), "tlsKey (flag --tls-key): has no effect without tlsCert"),
@@ -257,7 +236,7 @@ def test_which_address_is_asked(
 def test_a_configuration_that_does_not_say_where(arguments: tuple[str, ...], problem: str, flagsvc: Flagsvc) -> None:
     """An address that is invalid or unknown is exit code 2."""
     called = flagsvc("health", *arguments)
-    assert called.code == 2 and called.err.startswith(f"flagsvc health: {problem}")
+    assert (called.code, called.out) == (2, "") and called.err.startswith(f"flagsvc health: {problem}")
 
 
 def test_the_operators_address_is_asked_where_there_is_one(flagsvc: Flagsvc, proxy: Proxy) -> None:

@@ -23,13 +23,6 @@ logLevel = "info"
 """
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return the path of a future configuration file, outside the working directory."""
-    (tmp_path / "etc").mkdir()
-    return tmp_path / "etc" / "flagsvc.toml"
-
-
 @pytest.mark.parametrize("variable", ["FLAGSVC_CONFIG", "UNLEASH_CONFIG", None])
 def test_one_file_for_both_programs(variable: str | None, file: Path) -> None:
     """The proxy ignores [server], and the server reads only [server]. Sources name the file and the table."""
@@ -100,32 +93,23 @@ PATHS: list[tuple[str, Any, Any]] = [
     ("flagsvcUrl", "http://h/api", "http://h/api"),
     ("storage", "file:state/here", "file://{}/state/here"),
     ("storage", "none", "none"),
+    ("database", "flags.db", "{}/flags.db"),
+    ("database", "sqlite:///flags.db", "sqlite:///{}/flags.db"),
+    ("database", "sqlite:////var/flags.db", "sqlite:////var/flags.db"),
+    ("database", "~/flags.db", "~/flags.db"),
+    ("database", "postgresql://h/flags", "postgresql://h/flags"),
+    ("seed", "seed.yaml", "{}/seed.yaml"),
 ]
 
 
 @pytest.mark.parametrize(("name", "given", "kept"), PATHS)
 def test_relative_paths_go_by_the_file(name: str, given: Any, kept: Any, file: Path) -> None:
-    """Relative paths in the file are relative to the folder of the file. Absolute paths do not change."""
-    file.write_text(f"{name} = {given!r}\n")
+    """Relative paths in the file, also in [server], are relative to the folder of the file. Absolute paths do not change."""
+    of_the_server = name in ("database", "seed")
+    file.write_text(f"{'[server]' if of_the_server else ''}\n{name} = {given!r}\n")
+    read = resolve_server(HOME, file, {}) if of_the_server else resolve(BASE if name != "flagsvcUrl" else {}, file, {})
     expected = tuple(each.format(file.parent) for each in kept) if isinstance(kept, tuple) else kept.format(file.parent)
-    assert resolve(BASE if name != "flagsvcUrl" else {}, file, {}).values[name] == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "kept"),
-    [
-        ("database", "flags.db", "{}/flags.db"),
-        ("database", "sqlite:///flags.db", "sqlite:///{}/flags.db"),
-        ("database", "sqlite:////var/flags.db", "sqlite:////var/flags.db"),
-        ("database", "~/flags.db", "~/flags.db"),
-        ("database", "postgresql://h/flags", "postgresql://h/flags"),
-        ("seed", "seed.yaml", "{}/seed.yaml"),
-    ],
-)
-def test_relative_paths_of_the_server_go_by_the_file(name: str, given: str, kept: str, file: Path) -> None:
-    """Paths in [server] are relative to the folder of the file too."""
-    file.write_text(f"[server]\n{name} = {given!r}\n")
-    assert resolve_server(HOME, file, {}).values[name] == kept.format(file.parent)
+    assert read.values[name] == expected
 
 
 def test_files_of_secrets_go_by_the_file(file: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from flagsvc import ProxyOptions
 from flagsvc.settings.load import load, resolve
-from flagsvc.settings.render import as_json, what_is_set
 
 NAME = "variantFeatureState"
 URL = "http://flags.example/api"
@@ -64,11 +63,3 @@ def test_each_environment_follows_its_own_upstream() -> None:
     assert resolved.sources[f"environments.c.{NAME}"] == "environment UNLEASH_C_URL, as the reference answers"
     env["FLAGSVC_VARIANT_FEATURE_STATE"] = "false"
     assert not any(values[NAME] for _, values in resolve(env, None, {}).values["environments"])
-
-
-def test_the_configuration_says_why() -> None:
-    """`flagsvc config` shows the option among those that are set, as text and as JSON."""
-    resolved = resolve(REFERENCE, None, {})
-    [line] = [line for line in what_is_set(resolved).splitlines() if NAME in line]
-    assert line.split(maxsplit=2) == [NAME, "true", FOLLOWS]
-    assert FOLLOWS in as_json(resolved)

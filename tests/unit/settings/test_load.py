@@ -184,14 +184,6 @@ def test_every_problem_at_once(file: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("variable", ["UNLEASH_CUSTOM_STRATEGIES_FILE", "EXP_CUSTOM_ENRICHERS_FILE"])
-def test_javascript_must_be_ported(variable: str) -> None:
-    """A JavaScript file is refused with what to do (behaviour: Odd values)."""
-    (problem,) = problems(BASE | {variable: "/app/custom.js"})
-    assert f"(environment {variable})" in problem and "`/app/custom.js`" in problem
-    assert "must be ported to Python" in problem and "docs/how-to/" in problem
-
-
 @pytest.mark.parametrize("name", SECRETS)
 @pytest.mark.parametrize("secret", ["s3cret-\x00", "s3cret-\udcff", "s3cret-ä\x7f"])
 def test_a_malformed_secret_is_not_shown(name: str, secret: str) -> None:

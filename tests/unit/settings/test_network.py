@@ -246,17 +246,21 @@ def test_a_url_as_base_path_says_what_is_expected() -> None:
         )
 
 
-@pytest.mark.parametrize(("host", "hint"), [("unix:run/p.sock", "whole path"), (f"{LONGEST}x", "at most 100 bytes")])
-def test_a_refused_unix_socket_says_why(host: str, hint: str) -> None:
+@pytest.mark.parametrize(
+    ("parse", "given", "hint"),
+    [
+        (net.parse_host, "unix:run/p.sock", "whole path"),
+        (net.parse_host, f"{LONGEST}x", "at most 100 bytes"),
+        # 1 may mean one hop or true
+        (net.parse_trust, "1", "write `true`"),
+        # the name is for webhooks only
+        (net.NETWORKS.parse, "metadata", "neither an address nor a CIDR"),
+    ],
+)
+def test_a_refusal_says_why(parse: Callable[[Any], object], given: str, hint: str) -> None:
     """The hint tells what is expected."""
     with pytest.raises(RefusedError, match=hint):
-        net.parse_host(host)
-
-
-def test_a_number_of_hops_is_told_apart() -> None:
-    """1 may mean one hop or true, so the error suggests `true`."""
-    with pytest.raises(RefusedError, match="write `true`"):
-        net.parse_trust("1")
+        parse(given)
 
 
 def test_names_of_networks_stand_for_networks() -> None:
@@ -265,12 +269,6 @@ def test_names_of_networks_stand_for_networks() -> None:
     assert [str(ipaddress.ip_network(each)) for each in networks][:-1] == list(networks[:-1])
     assert ipaddress.ip_address("127.1.2.3") in ipaddress.ip_network(networks[0])
     assert networks[-1] == "10.0.0.1"
-
-
-def test_metadata_is_no_network_of_proxies() -> None:
-    """The name is for webhooks only."""
-    with pytest.raises(RefusedError, match="neither an address nor a CIDR"):
-        net.NETWORKS.parse("metadata")
 
 
 @pytest.mark.parametrize(

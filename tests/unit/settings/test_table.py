@@ -12,8 +12,9 @@ import pytest
 
 from flagsvc.settings.base import Converted
 from flagsvc.settings.kinds import RefusedError
-from flagsvc.settings.option import Option, Section
+from flagsvc.settings.option import Option, Section, Variable
 from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.server import ServerOptions
 from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS, ProxyRows, ServerRows
 from support.option_samples import SAMPLES, bounds, sample
 
@@ -67,8 +68,12 @@ SPECIFIED: dict[str, tuple[tuple[str, ...], object]] = {
 RENAMED = {"exp_bootstrap_url_headers_authorization": "exp_bootstrap_authorization"}
 """The options whose name in code is not their name in snake case."""
 
-LIMITS = {"bodyLimit": 102400, "metricsBodyLimit": 1048576, "headerLimit": 16384, "queryLimit": 16384}
-"""The limits of sizes, in bytes (behaviour: Size limits)."""
+DEFAULTS = {
+    **{"bodyLimit": 102400, "metricsBodyLimit": 1048576, "headerLimit": 16384, "queryLimit": 16384},
+    **{"keepAliveTimeout": 75, "shutdownGrace": 5, "watchInterval": 2, "keyOverlap": 60},
+}
+"""Limits in bytes (behaviour: Size limits), and seconds: idle connections outlive the common 60 s of a load balancer, the grace suits
+its probes, the overlap callers that change their keys."""
 
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 
@@ -86,24 +91,27 @@ def test_what_is_required() -> None:
     assert {option.name for option in OPTIONS if option.required} == {"flagsvcUrl", "flagsvcApiToken", "clientKeys"}
 
 
-@pytest.mark.parametrize("name", LIMITS)
-def test_limits(name: str) -> None:
-    """The limits have their defaults (behaviour: Size limits)."""
-    assert BY_NAME[name].default == LIMITS[name]
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_limits_and_times(name: str) -> None:
+    """They have their defaults. The flag server has the same option for the grace period as the proxy."""
+    assert BY_NAME[name].default == DEFAULTS[name]
+    assert name != "shutdownGrace" or BY_NAME[name] in SERVER_OPTIONS
 
 
-def test_keep_alive_outlives_a_load_balancer() -> None:
-    """By default an idle connection stays open longer than the common 60 s."""
-    assert BY_NAME["keepAliveTimeout"].default == 75
+def test_variables_have_aliases() -> None:
+    """A FLAGSVC_ variable has an UNLEASH_ alias after it. Other names have no alias (behaviour: Names of variables)."""
+    assert BY_NAME["flagsvcUrl"].variables == (Variable("FLAGSVC_URL", False), Variable("UNLEASH_URL", False))
+    assert BY_NAME["port"].variables == (Variable("PORT", False), Variable("PROXY_PORT", False))
 
 
-def test_no_two_rows_share_a_name() -> None:
-    """Each name, field, flag and variable belongs to only one row."""
+@pytest.mark.parametrize("rows", [OPTIONS, SERVER_OPTIONS], ids=["proxy", "flag server"])
+def test_no_two_rows_share_a_name(rows: tuple[Option, ...]) -> None:
+    """Each name, field, flag and variable belongs to only one row of a program."""
     for names in (
-        [option.name for option in OPTIONS],
-        [option.field for option in OPTIONS],
-        [option.flag for option in OPTIONS if option.flag],
-        [variable.name for option in OPTIONS for variable in option.variables],
+        [option.name for option in rows],
+        [option.field for option in rows],
+        [option.flag for option in rows if option.flag],
+        [variable.name for option in rows for variable in option.variables],
     ):
         assert [name for name, count in Counter(names).items() if count > 1] == []
 
@@ -116,8 +124,9 @@ def test_rows_lie_together_by_section() -> None:
 
 
 def test_code_takes_and_keeps_every_option() -> None:
-    """`ProxyOptions` has a field for every row, one for the options of several environments, and no other."""
+    """`ProxyOptions` has a field for every row, one for the options of several environments, and no other. So has `ServerOptions`."""
     assert {field.name for field in fields(ProxyOptions)} == {*(option.field for option in OPTIONS), "environments"}
+    assert {field.name for field in fields(ServerOptions)} == {option.field for option in SERVER_OPTIONS}
 
 
 @pytest.mark.parametrize("option", [*OPTIONS, *SERVER_OPTIONS], ids=lambda option: option.name)

@@ -12,7 +12,7 @@ import shlex
 import pytest
 
 from flagsvc.cli.migrating.edge import file_place, redis_url, translate_edge, translate_storage
-from flagsvc.cli.migrating.edge_tokens import EdgeToken, read_key, read_token, translate_tokens, unique
+from flagsvc.cli.migrating.edge_tokens import EdgeToken, read_key, read_token, translate_tokens
 from flagsvc.cli.migrating.migration import KNOWN, About, Migration, Peer
 from flagsvc.cli.migrating.sources import EdgeCommand, is_edge_command, read_edge_command
 from flagsvc.core.errors import ConfigurationError
@@ -167,12 +167,6 @@ def test_metrics_are_below_the_base_path(given: dict[str, str], base: str) -> No
     """The note has both paths as Prometheus asks for them, with the base path in front."""
     path = f"Prometheus reads {base}/internal-backstage/metrics there, {base}/proxy/internal-backstage/prometheus here"
     assert f"metrics: {path}" in notes(translate_edge(BASE | given, ""), About.CHANGED)
-
-
-@pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy"])
-def test_outbound_proxy(name: str) -> None:
-    """Edge and flagsvc read the same variables for outbound proxies."""
-    assert translate_edge(BASE | {name: "http://p:1"}, "").options["httpsProxy"] == "http://p:1"
 
 
 def test_modes() -> None:
@@ -345,6 +339,7 @@ def tables(tokens: str, keys: str = "") -> Migration:
         ("[]:prod.1,[]:prod.2", ["prod-several", "prod-several-2"]),
         ("c:a-b.1,*:a-b.2,b-c:a.3,*:a.4", ["a-b-c", "a-b", "a-b-c-2", "a"]),
         ("*:Prod.1,*:prod.2", ["Prod", "prod-2"]),
+        ("*:eu-west.1,*:eu_west.2", ["eu-west", "eu_west-2"]),
         ("one,two", ["default", "default-2"]),
         ("a:prod.1,a:prod.2,a:prod.1", []),
         ("*:prod.1", []),
@@ -356,14 +351,6 @@ def test_names(tokens: str, names: list[str]) -> None:
     found = tables(tokens)
     assert list(found.environments) == names
     assert len({middle_of(name) for name in found.environments}) == len(names)
-
-
-def test_the_same_scope_twice() -> None:
-    """Of two tokens that read the same, one is enough: the other one is named by its number."""
-    found = tables("a:prod.s3cret-1,a:prod.s3cret-2")
-    assert found.options["flagsvcApiToken"] == "a:prod.s3cret-1"
-    (note,) = [note for note in found.notes if note.about is About.IGNORED]
-    assert note.text == "token 2: another one reads the same of environment `prod`"
 
 
 @pytest.mark.parametrize(
@@ -403,11 +390,8 @@ def test_keys_beside_one_token() -> None:
     assert tables("*:prod.1", "k1@prod,k2@prod").options["clientKeys"] == ["k1", "k2"]
     assert tables("legacy", "k1@prod,k2").options["clientKeys"] == ["k1", "k2"]
     assert not tables("", "k1@prod").complete
-
-
-def test_unique() -> None:
-    """A number is added until the name is free."""
-    assert unique("a", ["a", "a-2", "A_3"]) == "a-4"
+    found = tables("*:prod.1", "k1@prod,k2@staging,k3")
+    assert found.options["clientKeys"] == ["k1"] and len(notes(found, About.NEEDED)) == 2
 
 
 def test_more_environments_than_a_process_can_have() -> None:
