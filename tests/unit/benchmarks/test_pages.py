@@ -104,14 +104,6 @@ def test_a_figure_that_nothing_confirms_is_marked() -> None:
     )
 
 
-def test_mixed_traffic_and_two_processes_are_shown() -> None:
-    """The ratio of mixed traffic has the range of its rounds. The control is shown beside the two workers and in their goal."""
-    text = pages.page(sample())
-    assert "| 10 | 10.0 +5 % | 40.0 +5 % | 10.0 +5 % | 11.5 +5 % | 1.00 | 1.00–1.00 |" in text
-    assert "| ours, two processes | 100 | 11.5 +5 % |" in text
-    assert "| 1.20 times | **not met**; two separate processes: 1.15 times |" in text
-
-
 def test_what_is_missing_is_said() -> None:
     """The page has a list of what was left out and what failed. A missing cell is a dash."""
     found = sample()
@@ -514,22 +506,6 @@ def test_everything_is_inside(points: list[tuple[float, float]]) -> None:
     for x, y in places(drawn([Line("a", points)])):
         assert svg.LEFT <= x <= svg.WIDTH - svg.RIGHT
         assert svg.TOP <= y <= svg.HEIGHT - svg.BOTTOM
-
-
-def test_dashes_and_colours_tell_lines_apart() -> None:
-    """A dashed line is dashed; colours repeat when they are used up."""
-    root = drawn([Line("a", [(1, 1)], 0), Line("b", [(1, 2)], len(svg.COLOURS), dashed=True)])
-    first, second = root.iter(f"{SPACE}polyline")
-    assert first.attrib["stroke"] == second.attrib["stroke"]
-    assert "stroke-dasharray" in second.attrib
-    assert "stroke-dasharray" not in first.attrib
-
-
-def test_ticks_of_its_own() -> None:
-    """An axis shows the ticks it is given."""
-    assert {"p50", "p99"} <= set(
-        texts(drawn([Line("a", [(2, 1), (100, 2)])], x=Axis("", ticks=[(2, "p50"), (100, "p99")])))
-    )
 
 
 def test_nothing_to_draw_is_a_chart_as_well() -> None:

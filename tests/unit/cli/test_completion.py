@@ -220,7 +220,7 @@ def test_short_help_has_every_argument_of_the_command_itself(command: Command, f
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_short_help(command: Command, flagsvc: Flagsvc) -> None:
-    """Every command prints its help. -h is no longer than --help. For commands with many options it has only the common ones and fewer than 50 lines."""
+    """Both forms are printed, and -h is no longer. For commands with many options it has the common ones, in less than 50 lines."""
     name = command.name
     called = flagsvc(*name.split(), "-h")
     assert (called.code, called.err) == (0, "") and called.out.startswith(f"usage: flagsvc {name}")

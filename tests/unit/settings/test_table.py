@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import fields
+from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -18,72 +19,45 @@ from flagsvc.settings.server import ServerOptions
 from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS, ProxyRows, ServerRows
 from support.option_samples import SAMPLES, bounds, sample
 
-SPECIFIED: dict[str, tuple[tuple[str, ...], object]] = {
-    "flagsvcUrl": (("FLAGSVC_URL",), None),
-    "flagsvcApiToken": (("FLAGSVC_API_TOKEN",), ""),
-    "clientKeys": (("FLAGSVC_PROXY_CLIENT_KEYS",), ()),
-    "proxySecrets": (("FLAGSVC_PROXY_SECRETS",), ()),
-    "port": (("PORT", "PROXY_PORT"), 3000),
-    "proxyBasePath": (("PROXY_BASE_PATH",), ""),
-    "flagsvcAppName": (("FLAGSVC_APP_NAME",), "flagsvc-proxy"),
-    "flagsvcInstanceId": (("FLAGSVC_INSTANCE_ID",), None),
-    "refreshInterval": (("FLAGSVC_FETCH_INTERVAL",), 5000),
-    "metricsInterval": (("FLAGSVC_METRICS_INTERVAL",), 30000),
-    "metricsJitter": (("FLAGSVC_METRICS_JITTER",), 0),
-    "environment": (("FLAGSVC_ENVIRONMENT",), None),
-    "projectName": (("FLAGSVC_PROJECT_NAME",), None),
-    "logger": ((), None),
-    "useJsonLogger": (("JSON_LOGGER",), False),
-    "logLevel": (("LOG_LEVEL",), "warn"),
-    "customStrategies": (("FLAGSVC_CUSTOM_STRATEGIES_FILE",), ()),
-    "trustProxy": (("TRUST_PROXY",), False),
-    "namePrefix": (("FLAGSVC_NAME_PREFIX",), None),
-    "tags": (("FLAGSVC_TAGS",), ()),
-    "upstreamHeaders": (("FLAGSVC_UPSTREAM_HEADERS",), ()),
-    "upstreamAuthHeader": (("FLAGSVC_UPSTREAM_AUTH_HEADER",), "authorization"),
-    "clientKeysHeaderName": (("CLIENT_KEY_HEADER_NAME",), "authorization"),
-    "storageProvider": ((), None),
-    "enableOAS": (("ENABLE_OAS",), False),
-    "enableAllEndpoint": (("ENABLE_ALL_ENDPOINT",), False),
-    "dialects": (("FLAGSVC_DIALECTS",), ("proxy", "frontend", "client")),
-    "cors.allowedHeaders": (("CORS_ALLOWED_HEADERS",), ()),
-    "cors.credentials": (("CORS_CREDENTIALS",), False),
-    "cors.exposedHeaders": (("CORS_EXPOSED_HEADERS",), ("ETag",)),
-    "cors.maxAge": (("CORS_MAX_AGE",), 172800),
-    "cors.methods": (("CORS_METHODS",), ("GET", "POST")),
-    "cors.optionsSuccessStatus": (("CORS_OPTIONS_SUCCESS_STATUS",), 204),
-    "cors.origin": (("CORS_ORIGIN",), "*"),
-    "cors.preflightContinue": (("CORS_PREFLIGHT_CONTINUE",), False),
-    "httpOptions.rejectUnauthorized": (("HTTP_OPTIONS_REJECT_UNAUTHORIZED",), True),
-    "httpProxy": (("HTTP_PROXY", "http_proxy"), None),
-    "httpsProxy": (("HTTPS_PROXY", "https_proxy"), None),
-    "expBootstrap": ((), None),
-    "expBootstrap.url": (("EXP_BOOTSTRAP_URL",), None),
-    "expBootstrap.urlHeaders.Authorization": (("EXP_BOOTSTRAP_AUTHORIZATION",), None),
-    "expServerSideSdkConfig.tokens": (("EXP_SERVER_SIDE_SDK_CONFIG_TOKENS",), ()),
-    "expCustomEnrichers": (("EXP_CUSTOM_ENRICHERS_FILE",), ()),
-}
+CONTRACT = Path(__file__).resolve().parents[3] / "docs" / "contract" / "specification.md"
+ROW = re.compile(r"^\| (\S+) \| (\(none\)|[A-Z_]+(?: or [A-Z_]+)*) \| (.+?) \| .+ \|$", re.MULTILINE)
+SPECIFIED = ROW.findall(CONTRACT.read_text())
 """The two tables of options: name, variables, default (specification: Options; Experimental options)."""
+NO_VALUE = ("required", "none", "unset", "empty", "generated", "a simple logger", "those that the preflight asks for")
+"""What stands in the place of a default that is no value."""
 
 RENAMED = {"exp_bootstrap_url_headers_authorization": "exp_bootstrap_authorization"}
 """The options whose name in code is not their name in snake case."""
 
 DEFAULTS = {
-    **{"bodyLimit": 102400, "metricsBodyLimit": 1048576, "headerLimit": 16384, "queryLimit": 16384},
-    **{"keepAliveTimeout": 75, "shutdownGrace": 5, "watchInterval": 2, "keyOverlap": 60},
+    "bodyLimit": 102400,
+    "metricsBodyLimit": 1048576,
+    "headerLimit": 16384,
+    "queryLimit": 16384,
+    "keepAliveTimeout": 75,
+    "shutdownGrace": 5,
+    "watchInterval": 2,
+    "keyOverlap": 60,
 }
-"""Limits in bytes (behaviour: Size limits), and seconds: idle connections outlive the common 60 s of a load balancer, the grace suits
-its probes, the overlap callers that change their keys."""
+"""Limits in bytes (behaviour: Size limits), and seconds: idle connections outlive the common 60 s of a load balancer, the grace
+suits its probes, and the overlap suits callers that change their keys."""
 
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 
 
-@pytest.mark.parametrize("name", SPECIFIED)
-def test_rows_of_the_specification(name: str) -> None:
+@pytest.mark.parametrize(("name", "variables", "default"), SPECIFIED)
+def test_rows_of_the_specification(name: str, variables: str, default: str) -> None:
     """The table has every option of the specification with its variables and its default."""
-    option = BY_NAME[name]
-    assert (option.reads, option.default) == SPECIFIED[name]
-    assert option.in_code_only == (not option.reads)
+    reads = tuple(re.findall("[A-Z_]+", variables))
+    option = BY_NAME.get(name) or next(row for row in OPTIONS if row.reads[:1] == reads[:1])
+    assert option.reads[: len(reads)] == reads and option.in_code_only == (not reads)
+    expected = ("", (), None) if default in NO_VALUE else (option.parse(default.strip("`")),)
+    assert option.default in expected
+
+
+def test_the_specification_has_its_rows() -> None:
+    """If the tables of the page change their form, these tests must not pass with nothing to check."""
+    assert len(SPECIFIED) == 40
 
 
 def test_what_is_required() -> None:
@@ -124,7 +98,7 @@ def test_rows_lie_together_by_section() -> None:
 
 
 def test_code_takes_and_keeps_every_option() -> None:
-    """`ProxyOptions` has a field for every row, one for the options of several environments, and no other. So has `ServerOptions`."""
+    """`ProxyOptions` has a field for every row, one for `environments`, and no other; `ServerOptions` has those of its rows."""
     assert {field.name for field in fields(ProxyOptions)} == {*(option.field for option in OPTIONS), "environments"}
     assert {field.name for field in fields(ServerOptions)} == {option.field for option in SERVER_OPTIONS}
 
