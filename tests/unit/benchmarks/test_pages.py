@@ -50,15 +50,6 @@ def test_the_page_has_figures_spread_and_ratios() -> None:
     assert "| 10 | 10.0 +5 % | 11.0 +5 % | 200 +5 % | 50.0 +5 % | 18.2 | 4.5 | 95,238 | 900 |" in text
 
 
-def test_a_form_without_equal_shape_has_no_column_for_it() -> None:
-    """Its ratios compare with ours as it comes."""
-    found = sample()
-    found.cells += [cell(REFERENCE, 330, status=304)]
-    table = pages.of_form(found, "GET list", "identity", 304)
-    assert table.splitlines()[0].endswith("| reference / ours | Edge, one thread / ours | ours/s | bytes |")
-    assert "| 10 | 11.0 +5 % | 330 +5 % | – | 30.0 | – |" in table
-
-
 def test_the_bytes_of_answers_tell_whether_they_are_equal() -> None:
     """Each server has its own, with a mark where an answer was not compressed though gzip was asked for."""
     found = sample()

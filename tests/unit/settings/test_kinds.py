@@ -208,7 +208,9 @@ HINTS: dict[Callable[[Any], object], list[tuple[object, str]]] = {
         ({"a": {}, "b": {}}, r"^did you mean `\[environments\.a\]`\?$"),
         ({"a": "x", "b": {}}, r"^did you mean `\[environments\.b\]`\?$"),
         ({1: {}}, r"^did you mean `\[environments\.1\]`\?$"),
-        *((value, r"^did you mean `\[environments\.NAME\]`\?$") for value in ({}, {"a": "x"}, {"\n": {}, "a.b": {}})),
+        ({}, r"^did you mean `\[environments\.NAME\]`\?$"),
+        ({"a": "x"}, r"^did you mean `\[environments\.NAME\]`\?$"),
+        ({"\n": {}, "a.b": {}}, r"^did you mean `\[environments\.NAME\]`\?$"),
     ],
     of.parse_header_value: [("tökén", "header")],
     # the nearest word, if one is similar

@@ -296,11 +296,7 @@ def test_file_place(path: str, url: str) -> None:
         ("my.shop:production.s3cret", "my.shop", "production"),
         ("[]:production.s3cret", "[]", "production"),
         (":production.s3cret", "*", "production"),
-        ("s3cret", "", ""),
-        ("shop:s3cret", "", ""),
-        ("shop:.s3cret", "", ""),
-        ("a:b:c.d", "", ""),
-        ("", "", ""),
+        *((text, "", "") for text in ("s3cret", "shop:s3cret", "shop:.s3cret", "a:b:c.d", "")),
     ],
 )
 def test_token(text: str, project: str, environment: str) -> None:
