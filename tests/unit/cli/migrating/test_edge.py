@@ -22,12 +22,8 @@ from flagsvc.settings.environments import middle_of
 BASE = {"UPSTREAM_URL": "https://flags.example.com", "TOKENS": "*:production.s3cret"}
 OFFLINE = {"BOOTSTRAP_FILE": "/flags.json"}
 SAMPLES = {
-    "PORT": "8080",
     "INTERFACE": "127.0.0.1",
-    "BASE_PATH": "/edge",
-    "TLS_SERVER_PORT": "8443",
     "CORS_ORIGIN": "https://shop.example.com",
-    "CORS_MAX_AGE": "60",
     "CORS_METHODS": "PUT",
     "CUSTOM_CLIENT_HEADERS": "X-Key: s3cret",
     "PROXY_TRUSTED_SERVERS": "10.0.0.1",
@@ -36,10 +32,6 @@ SAMPLES = {
     "LOG_FORMAT": "json",
     "RUST_LOG": "debug",
     "BOOTSTRAP_FILE": "/f.json",
-    "UPSTREAM_AUTH_HEADER": "X-Upstream",
-    "EDGE_AUTH_HEADER": "X-Edge",
-    "TOKEN_HEADER": "X-Token",
-    "BACKUP_FOLDER": "/backup",
 }
 """A value that is not the default, for variables that do not take any text or number."""
 COMPANIONS = {
