@@ -28,7 +28,7 @@ from fuzzing.answers import Got, Sent, check_head
 from fuzzing.documents import dumped, patched
 from fuzzing.proxy import DOCUMENT
 from fuzzing.rows import Row
-from support.processes import Called
+from support.processes import Called as Called
 
 SECRET = "s3cr3t-marker"
 ENOUGH = {

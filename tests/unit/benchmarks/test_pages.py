@@ -179,14 +179,6 @@ def test_the_readme_has_the_figures_of_the_run() -> None:
     assert lines[-3:] == ["– is a figure that this run did not measure.", "", goals.NEWER]
 
 
-def test_the_readme_names_the_run_below_the_picture() -> None:
-    """The caption has the day and the versions of the run, so that picture and caption are of one run."""
-    found = sample()
-    assert readme.caption(found).endswith(
-        "`reference` is `@unleash/proxy` –, `Edge` is Unleash Edge 20.1.0: one machine, one run on 2026-11-21.*"
-    )
-
-
 def test_the_limit_of_the_costs_is_a_file_that_nginx_sends() -> None:
     """The README has a column for it, and the page of the run too, if the run has it. Only its CPU time is shown."""
     found = sample()

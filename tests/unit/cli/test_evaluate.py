@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -62,32 +63,31 @@ def path(tmp_path: Path) -> str:
     return str(file)
 
 
-def test_a_table(path: str, flagsvc: Flagsvc) -> None:
-    """The toggles that are on are listed with their variants, under a line with the context."""
-    run = flagsvc("evaluate", path, "--context", "userId=7", "--context", "properties.region=eu")
-    assert (run.code, run.err) == (0, "")
-    assert run.out == (
-        "2 of 4 toggles are on for userId=7, properties.region=eu\n\n"
-        "always    on\n"
-        'regional  on   variant blue (json) {"a": 1}\n'
-    )
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (
+            ("--context", "userId=7", "--context", "properties.region=eu"),
+            "2 of 4 toggles are on for userId=7, properties.region=eu\n\n"
+            "always    on\n"
+            'regional  on   variant blue (json) {"a": 1}\n',
+        ),
+        (("--all",), "1 of 4 toggles are on\n\nalways    on\nregional  off\nmine      off\nnever     off\n"),
+        (("--toggle", "never", "--toggle", "always"), "never   off\nalways  on\n"),
+    ],
+)
+def test_a_table(arguments: tuple[str, ...], printed: str, path: str, flagsvc: Flagsvc) -> None:
+    """The toggles that are on have their variants, under a line with the context; --all lists those that are off, too.
 
-
-def test_all(path: str, flagsvc: Flagsvc) -> None:
-    """With --all the toggles that are off are listed too."""
-    run = flagsvc("evaluate", path, "--all")
-    assert run.out == "1 of 4 toggles are on\n\nalways    on\nregional  off\nmine      off\nnever     off\n"
+    --toggle lists only the named toggles, on or off, in the given order.
+    """
+    assert flagsvc("evaluate", path, *arguments) == (0, printed, "")
 
 
 def test_nothing_is_on(flagsvc: Flagsvc, tmp_path: Path) -> None:
     """An empty document gives one line and no error."""
     (tmp_path / "empty.json").write_text('{"features": []}')
     assert flagsvc("evaluate", str(tmp_path / "empty.json")).out == "0 of 0 toggles are on\n"
-
-
-def test_named(path: str, flagsvc: Flagsvc) -> None:
-    """--toggle lists only the named toggles, on or off, in the given order."""
-    assert flagsvc("evaluate", path, "--toggle", "never", "--toggle", "always").out == "never   off\nalways  on\n"
 
 
 def test_json(path: str, flagsvc: Flagsvc) -> None:
@@ -365,14 +365,8 @@ def test_the_example_document(flagsvc: Flagsvc) -> None:
 VARIANTS = [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]
 
 
-class Faulty:
-    """A custom strategy that raises."""
-
-    name = "faulty"
-
-    def is_enabled(self, parameters: object, context: Context) -> bool:
-        """Raise."""
-        raise ValueError("no such shop")
+FAULTY = SimpleNamespace(name="faulty", is_enabled=Mock(side_effect=ValueError("no such shop")))
+"""A custom strategy that raises."""
 
 
 def lines(flag: dict[str, Any], context: Context, **options: Any) -> list[str]:
@@ -416,7 +410,7 @@ def lines(flag: dict[str, Any], context: Context, **options: Any) -> list[str]:
 def test_the_line_of_a_step(flag: dict[str, Any], context: Context, line: str) -> None:
     """Each kind of step has its words and what the context gave."""
     segments = [{"id": 1, "name": "beta", "constraints": []}]
-    assert line in lines(flag, context, segments=segments, custom_strategies={"faulty": Faulty()})
+    assert line in lines(flag, context, segments=segments, custom_strategies={"faulty": FAULTY})
 
 
 @pytest.mark.parametrize("seed", range(6))

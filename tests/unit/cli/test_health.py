@@ -8,7 +8,7 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from flagsvc.cli import health
 from flagsvc.cli.health import LOOPBACK, ProbeTarget, probe_status
 from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames
 from support.cli_helpers import Flagsvc
+from support.http_servers import Reply, Request, http_server
 from support.pki import HOST, Authority, written
 from support.processes import free_port
 
@@ -83,41 +84,27 @@ def test_over_tls(tmp_path: Path, wanted: bool) -> None:
                     probe_status(place, 5)
 
 
-class Proxy(ThreadingHTTPServer):
-    """A fake proxy: answers `/base/proxy/health` with the statuses of `script`, and then repeats the last one."""
+@dataclass
+class Proxy:
+    """A fake proxy: answers with the statuses of `script`, and then repeats the last one."""
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answer)
-        self.script = [200]
-        self.paths: list[str] = []
-        self.port = str(self.server_address[1])
+    port: str = ""
+    script: list[int] = field(default_factory=lambda: [200])
+    paths: list[str] = field(default_factory=list)
 
-
-class Answer(BaseHTTPRequestHandler):
-    """Answers with the statuses of the server's script."""
-
-    server: Proxy
-
-    def do_GET(self) -> None:
+    def answer(self, request: Request) -> Reply:
         """Answer with the next status."""
-        script = self.server.script
-        self.server.paths.append(self.path)
-        self.send_response(script.pop(0) if len(script) > 1 else script[0])
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Write no log."""
+        self.paths.append(request.path)
+        return Reply(self.script.pop(0) if len(self.script) > 1 else self.script[0])
 
 
 @pytest.fixture
 def proxy() -> Iterator[Proxy]:
     """Return something that answers like a proxy."""
-    with Proxy() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+    made = Proxy()
+    with http_server(made.answer) as url:
+        made.port = url.rpartition(":")[2]
+        yield made
 
 
 def test_ready(flagsvc: Flagsvc, proxy: Proxy) -> None:
@@ -259,6 +246,6 @@ def test_tls(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None:
     pair = written(tmp_path, "both.pem", AUTHORITY.issue("elsewhere.example").both)
     called = flagsvc("health", "--port", proxy.port, "--tls-cert", pair)
     assert called.code == 1 and "no answer over TLS" in called.out and "adminAddress" in called.out
-    proxy.socket = AUTHORITY.server().wrap_socket(proxy.socket, server_side=True)
-    called = flagsvc("health", "--port", proxy.port, "--tls-cert", pair)
-    assert called == (0, f"ready: https://127.0.0.1:{proxy.port}/proxy/health\n", "")
+    with http_server(proxy.answer, tls=AUTHORITY.server()) as url:
+        called = flagsvc("health", "--port", url.rpartition(":")[2], "--tls-cert", pair)
+    assert called == (0, f"ready: {url}/proxy/health\n", "")

@@ -53,21 +53,11 @@ def test_what_only_the_parent_needs() -> None:
     assert not [name for name in given if name.startswith("storage")]
 
 
-class Always:
-    """A strategy made in code."""
-
-    name = "always"
-
-    def is_enabled(self, parameters: object, context: object) -> bool:
-        """Return True."""
-        return True
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
         ("logger", RecordingLog()),
-        ("custom_strategies", [Always()]),
+        ("custom_strategies", [object()]),
         ("exp_custom_enrichers", [lambda context: context]),
     ],
 )

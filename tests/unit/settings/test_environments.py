@@ -76,22 +76,6 @@ def test_the_variable_of_an_environment(variable: str, of_environment: str) -> N
     assert variable_of("prod-eu", variable) == of_environment
 
 
-@pytest.mark.parametrize("option", DIVIDED, ids=lambda option: option.name)
-def test_a_row_of_an_environment(option: Option) -> None:
-    """It is the row of the option but for its variables, all of which have our prefix or its alias. It has no flag."""
-    [row] = [row for row in rows_for("prod-eu") if row.name == option.name]
-    assert (row.environment, option.environment, row.flag) == ("prod-eu", "", "")
-    assert (row.field, row.kind, row.default, row.section) == (
-        option.field,
-        option.kind,
-        option.default,
-        option.section,
-    )
-    assert row.reads == tuple(variable_of("prod-eu", name) for name in option.reads)
-    assert all(variable.name.startswith(("FLAGSVC_PROD_EU_", "UNLEASH_PROD_EU_")) for variable in row.variables)
-    assert [variable.holds_path for variable in row.variables].count(True) == (2 * len(row.reads) if row.secret else 0)
-
-
 def test_the_rows_of_an_environment() -> None:
     """They are the rows that may differ between environments. They are made once."""
     assert [row.name for row in rows_for("a")] == [option.name for option in DIVIDED]

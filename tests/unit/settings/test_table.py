@@ -19,7 +19,7 @@ from flagsvc.settings.server import ServerOptions
 from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS, ProxyRows, ServerRows
 from support.option_samples import SAMPLES, bounds, sample
 
-CONTRACT = Path(__file__).resolve().parents[3] / "docs" / "contract" / "specification.md"
+CONTRACT = (Path(__file__).resolve().parents[3] / "docs" / "contract" / "specification").with_suffix(".md")
 ROW = re.compile(r"^\| (\S+) \| (\(none\)|[A-Z_]+(?: or [A-Z_]+)*) \| (.+?) \| .+ \|$", re.MULTILINE)
 SPECIFIED = ROW.findall(CONTRACT.read_text())
 """The two tables of options: name, variables, default (specification: Options; Experimental options)."""

@@ -329,9 +329,7 @@ def tables(tokens: str, keys: str = "") -> Migration:
         ("*:Prod.1,*:prod.2", ["Prod", "prod-2"]),
         ("*:eu-west.1,*:eu_west.2", ["eu-west", "eu_west-2"]),
         ("one,two", ["default", "default-2"]),
-        ("a:prod.1,a:prod.2,a:prod.1", []),
-        ("*:prod.1", []),
-        ("", []),
+        *((tokens, []) for tokens in ("a:prod.1,a:prod.2,a:prod.1", "*:prod.1", "")),
     ],
 )
 def test_names(tokens: str, names: list[str]) -> None:
@@ -347,10 +345,7 @@ def test_names(tokens: str, names: list[str]) -> None:
         ("a:prod.1,b:prod.2,*:dev.3", ["prod-a, prod-b"]),
         ("a:prod.1,[]:prod.2", ["prod-a, prod-several"]),
         ("a:prod.1,b:prod.2,c:dev.3,d:dev.4", ["prod-a, prod-b", "dev-c, dev-d"]),
-        ("a:prod.1,*:prod.2", []),
-        ("a:prod.1,b:dev.2", []),
-        ("a:prod.1,a:prod.2", []),
-        ("one,two", []),
+        *((tokens, []) for tokens in ("a:prod.1,*:prod.2", "a:prod.1,b:dev.2", "a:prod.1,a:prod.2", "one,two")),
     ],
 )
 def test_projects_of_several_tables(tokens: str, named: list[str]) -> None:
