@@ -12,7 +12,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
 from unittest.mock import patch
 
 from hypothesis import strategies as st
@@ -29,6 +28,7 @@ from fuzzing.answers import Got, Sent, check_head
 from fuzzing.documents import dumped, patched
 from fuzzing.proxy import DOCUMENT
 from fuzzing.rows import Row
+from support.processes import Called as Called
 
 SECRET = "s3cr3t-marker"
 ENOUGH = {
@@ -37,14 +37,6 @@ ENOUGH = {
     "FLAGSVC_PROXY_CLIENT_KEYS": SECRET + "-key",
 }
 """An environment that is enough for a start."""
-
-
-class Called(NamedTuple):
-    """The exit code and what was printed."""
-
-    code: int
-    out: str
-    err: str
 
 
 class CommandFolder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from http import HTTPMethod
 from typing import Any
 
 from hypothesis import strategies as st
@@ -33,21 +34,7 @@ READ = (
     b"/docs/openapi.json",
     b"/docs/openapi/page.css",
 )
-METHODS = (
-    "GET",
-    "HEAD",
-    "POST",
-    "OPTIONS",
-    "PUT",
-    "DELETE",
-    "PATCH",
-    "TRACE",
-    "CONNECT",
-    "get",
-    "",
-    "G" * 300,
-    "M-SEARCH",
-)
+METHODS = (*(each.value for each in HTTPMethod), "get", "", "G" * 300, "M-SEARCH")
 keys = st.sampled_from((KEY, KEY, KEY, TOKEN, b"", b"wrong", b"Bearer client-key"))
 
 

@@ -1,12 +1,18 @@
-"""The extras: pyproject.toml lists what core/extras.py looks for, and the plain package runs without any of it."""
+"""The extras: pyproject.toml lists what core/extras.py looks for, and the plain package runs without any of it.
+
+What a build in an environment of its own (`pip install .`) has to have: every typed library that mypyc looks into.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib.metadata import files
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -14,7 +20,9 @@ import pytest
 from flagsvc.core.extras import EXTRAS
 
 ROOT = Path(__file__).resolve().parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SOURCE = ROOT / "src" / "flagsvc"
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 WITHOUT = """
 import sys
 from importlib import import_module
@@ -96,3 +104,53 @@ def test_what_an_extra_does_not_serve_is_imported_without_it(
     program = WITHOUT.format(missing=missing, modules=modules)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def compiled() -> set[Path]:
+    """Return the modules that are compiled."""
+    lines = ((SOURCE / "compiled.txt").read_text()).splitlines()
+    return {SOURCE / name for line in lines if (name := line.split("#")[0].strip())}
+
+
+def imported(module: Path) -> Iterator[str]:
+    """Give the dotted names that a module imports anywhere, as mypy follows them."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def files_of(dotted: str) -> set[Path]:
+    """Return the files of our own module or package `dotted`, with the packages it is in."""
+    parts = dotted.split(".")[1:]
+    packages = {SOURCE.joinpath(*parts[:length], "__init__.py") for length in range(len(parts) + 1)}
+    return {path for path in (*packages, SOURCE.joinpath(*parts).with_suffix(".py")) if path.is_file()}
+
+
+def looked_into() -> set[str]:
+    """Return the top names of what the compiled modules import, and what that imports, outside of us and of Python."""
+    todo, seen, outside = compiled(), set[Path](), set[str]()
+    while todo:
+        module = todo.pop()
+        seen.add(module)
+        for dotted in imported(module):
+            top = dotted.partition(".")[0]
+            if top == "flagsvc":
+                todo |= files_of(dotted) - seen
+            elif top not in sys.stdlib_module_names:
+                outside.add(top)
+    return outside
+
+
+def test_a_build_of_its_own_has_every_library_that_mypyc_looks_into() -> None:
+    """What mypy may miss (pyproject.toml, `ignore_missing_imports`) apart; with the bounds of the installed package."""
+    override = PYPROJECT["tool"]["mypy"]["overrides"][0]
+    untyped = {pattern.removesuffix(".*") for pattern in override["module"] if override["ignore_missing_imports"]}
+    requires = set(PYPROJECT["build-system"]["requires"])
+    needed = {name_of(name) for name in looked_into() - untyped}
+    declared = [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())]
+    bounds = {name_of(line): line for line in declared}
+    assert needed
+    assert {bounds[name] for name in needed} <= requires

@@ -114,13 +114,6 @@ def test_a_compiled_module_that_is_older_than_its_source_is_found(
         assert forms.outdated_modules() == found
 
 
-def test_every_module_named_for_compiling_exists() -> None:
-    """A line of compiled.txt that names no source would silently compile nothing."""
-    names = forms.compiled_modules()
-    missing = [name for name in names if not (forms.SOURCES / Path(*name.split("."))).with_suffix(".py").exists()]
-    assert not missing
-
-
 HERE = Path(__file__).resolve().parents[1]
 LITERALS = "CHOICES = [" + ", ".join(str(123_456_789 + 7_919 * number) for number in range(300)) + "]\n"
 DRAWS = """

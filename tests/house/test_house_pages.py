@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from flagsvc.settings.edge import ROWS
+from flagsvc.settings.edge import ROWS, EdgeVariable
 from flagsvc.settings.real_server import ROWS as REAL_ROWS
+from flagsvc.settings.real_server import RealVariable
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,11 +32,6 @@ def script(name: str) -> ModuleType:
     return module
 
 
-def generator() -> ModuleType:
-    """Return docs/generate.py as a module."""
-    return script("generate")
-
-
 def test_pictures() -> None:
     """The repository has the pictures that `make screenshots` takes, small, and a guide shows each with a description."""
     pictures = script("screenshots")
@@ -49,7 +46,7 @@ def test_pictures() -> None:
 
 def test_the_costs_in_the_readme_are_of_the_run_that_is_kept() -> None:
     """`make docs` would change nothing: caption and table are of the raw results. Nothing else in it names another version."""
-    text, made = (ROOT / "README.md").read_text(), generator()
+    text, made = (ROOT / "README.md").read_text(), script("generate")
     assert made.readme(text) == text
     versions = made.results.read(ROOT / "docs" / "benchmarks" / "proxy.json").about["versions"]
     named = re.findall(r"(@unleash/proxy|Unleash Edge|Edge|nginx)`?(?: is)? (\d+(?:\.\d+)+)", text)
@@ -57,40 +54,39 @@ def test_the_costs_in_the_readme_are_of_the_run_that_is_kept() -> None:
     assert {version for _, version in named} <= set(versions.values())
 
 
-def test_the_list_of_options_on_the_page_on_installing_is_current() -> None:
+WRITTEN = {
+    "installing": "INSTALLING",
+    "edge_page": "EDGE_PAGE",
+    "real_page": "REAL_PAGE",
+    "reference_page": "REFERENCE_PAGE",
+}
+"""Function that writes the generated part of a page → the name of the page."""
+
+
+@pytest.mark.parametrize("write", WRITTEN)
+def test_generated_parts_of_pages_are_current(write: str) -> None:
     """`make docs` would change nothing."""
-    made = generator()
-    text = made.INSTALLING.read_text()
-    assert made.installing(text) == text
+    made = script("generate")
+    text = getattr(made, WRITTEN[write]).read_text()
+    assert getattr(made, write)(text) == text
 
 
 def test_the_page_of_the_metrics_is_current() -> None:
     """`make docs` would change nothing."""
-    assert (ROOT / "docs" / "reference" / "metrics.md").read_text() == generator().metrics()
+    assert (ROOT / "docs" / "reference" / "metrics.md").read_text() == script("generate").metrics()
 
 
-def test_the_table_of_edge_is_current() -> None:
-    """`make docs` would change nothing, and every variable of Edge stands in it once."""
-    made = generator()
-    text = made.EDGE_PAGE.read_text()
-    assert made.edge_page(text) == text
-    cells = [line.split("|")[1] for line in made.edge_table().splitlines()[2:]]
-    assert re.findall(r"`([A-Z]\w+)`", "".join(cells)) == [row.name for row in ROWS]
-
-
-def test_the_table_of_a_real_server_is_current() -> None:
-    """`make docs` would change nothing, and every variable of a real server stands in it once."""
-    made = generator()
-    text = made.REAL_PAGE.read_text()
-    assert made.real_page(text) == text
-    cells = [line.split("|")[1] for line in made.real_table().splitlines()[2:]]
-    assert re.findall(r"`([A-Z]\w+)`", "".join(cells)) == [row.name for row in REAL_ROWS]
+@pytest.mark.parametrize(("table", "rows"), [("edge_table", ROWS), ("real_table", REAL_ROWS)])
+def test_every_variable_stands_in_its_table_once(table: str, rows: Sequence[EdgeVariable | RealVariable]) -> None:
+    """The table of Edge has its variables, that of a real server its own."""
+    cells = [line.split("|")[1] for line in getattr(script("generate"), table)().splitlines()[2:]]
+    assert re.findall(r"`([A-Z]\w+)`", "".join(cells)) == [row.name for row in rows]
 
 
 def test_the_table_of_limits_is_current() -> None:
     """`make docs` would change nothing; both programs stand in it, and what bounds callers is not missing."""
     text = (ROOT / "SECURITY.md").read_text()
-    made = generator()
+    made = script("generate")
     assert made.security(text) == text
     table = made.limit_table()
     assert all(f"`{option.name}`" in table for option in (*OPTIONS, *SERVER_OPTIONS) if option.stops)
@@ -103,20 +99,13 @@ def test_every_folder_of_tests_is_explained() -> None:
     assert set(rows) == folders
 
 
-@pytest.mark.parametrize("peer", ["reference", "edge"])
-def test_the_differences_on_the_pages_on_moving_over_are_current(peer: str) -> None:
-    """`make docs` would change nothing, and the page has every row that explains a difference in the tests that compare."""
-    made = generator()
-    page, write = {
-        "reference": (made.REFERENCE_PAGE, made.reference_page),
-        "edge": (made.EDGE_PAGE, made.edge_page),
-    }[peer]
-    text = page.read_text()
-    assert write(text) == text
-    cells = {cell.lower() for cell in re.findall(r"^\| (.+?) \|", text, re.MULTILINE)}
-    tables = {
-        "reference": [made.diff_exclusions.EXCLUSIONS],
-        "edge": [made.edge_exclusions.EXCLUSIONS, made.edge_malformed.ODD],
-    }[peer]
-    for table in tables:
-        assert table and {name.lower() for name, _ in made.named(table)} <= cells
+def test_the_pages_on_moving_over_have_every_difference() -> None:
+    """Each page has every row that explains a difference in the tests that compare."""
+    made = script("generate")
+    for page, tables in (
+        (made.REFERENCE_PAGE, [made.diff_exclusions.EXCLUSIONS]),
+        (made.EDGE_PAGE, [made.edge_exclusions.EXCLUSIONS, made.edge_malformed.ODD]),
+    ):
+        cells = {cell.lower() for cell in re.findall(r"^\| (.+?) \|", page.read_text(), re.MULTILINE)}
+        for table in tables:
+            assert table and {name.lower() for name, _ in made.named(table)} <= cells

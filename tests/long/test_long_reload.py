@@ -32,21 +32,12 @@ WARM_UP, GROWTH = 1.25, 1.05
 In the first half, the threads start that a process has for files and compiling, and each takes memory of its own.
 """
 
-each_number = pytest.mark.parametrize("number", [1, 2, 4], ids=["one process", "two workers", "four workers"])
 
-
-@each_number
-def test_several_environments(number: int, tmp_path: Path) -> None:
-    """Ten environments: keys, options, tokens, upstreams, environments that come and go, files that are refused."""
-    with walking(tmp_path, seed=SEED, number=number, scan_s=SCAN_S) as walk:
-        walk_far(walk)
-
-
-@each_number
-def test_a_single_environment(number: int, tmp_path: Path) -> None:
-    """One environment without a name: keys, options, tokens, upstreams, files that are refused."""
-    more = {"single": True, "scan_s": SCAN_S}
-    with walking(tmp_path, seed=SEED, number=number, **more) as walk:
+@pytest.mark.parametrize("single", [False, True], ids=["several environments", "a single environment"])
+@pytest.mark.parametrize("number", [1, 2, 4], ids=["one process", "two workers", "four workers"])
+def test_reloads(number: int, single: bool, tmp_path: Path) -> None:
+    """Keys, options, tokens, upstreams, files that are refused: of ten environments that come and go, or of one without a name."""
+    with walking(tmp_path, seed=SEED, number=number, single=single, scan_s=SCAN_S) as walk:
         walk_far(walk)
 
 

@@ -50,15 +50,6 @@ def test_the_page_has_figures_spread_and_ratios() -> None:
     assert "| 10 | 10.0 +5 % | 11.0 +5 % | 200 +5 % | 50.0 +5 % | 18.2 | 4.5 | 95,238 | 900 |" in text
 
 
-def test_a_form_without_equal_shape_has_no_column_for_it() -> None:
-    """Its ratios compare with ours as it comes."""
-    found = sample()
-    found.cells += [cell(REFERENCE, 330, status=304)]
-    table = pages.of_form(found, "GET list", "identity", 304)
-    assert table.splitlines()[0].endswith("| reference / ours | Edge, one thread / ours | ours/s | bytes |")
-    assert "| 10 | 11.0 +5 % | 330 +5 % | – | 30.0 | – |" in table
-
-
 def test_the_bytes_of_answers_tell_whether_they_are_equal() -> None:
     """Each server has its own, with a mark where an answer was not compressed though gzip was asked for."""
     found = sample()
@@ -102,14 +93,6 @@ def test_a_figure_that_nothing_confirms_is_marked() -> None:
     assert (
         f"- Rounds of a cell: 1–3; {len(found.cells) - 2} of {len(found.cells)} cells steady; half of the cells" in text
     )
-
-
-def test_mixed_traffic_and_two_processes_are_shown() -> None:
-    """The ratio of mixed traffic has the range of its rounds. The control is shown beside the two workers and in their goal."""
-    text = pages.page(sample())
-    assert "| 10 | 10.0 +5 % | 40.0 +5 % | 10.0 +5 % | 11.5 +5 % | 1.00 | 1.00–1.00 |" in text
-    assert "| ours, two processes | 100 | 11.5 +5 % |" in text
-    assert "| 1.20 times | **not met**; two separate processes: 1.15 times |" in text
 
 
 def test_what_is_missing_is_said() -> None:
@@ -194,14 +177,6 @@ def test_the_readme_has_the_figures_of_the_run() -> None:
         "| start to ready | – | – | – | 0.31 s | 0.31 s |",
     ]
     assert lines[-3:] == ["– is a figure that this run did not measure.", "", goals.NEWER]
-
-
-def test_the_readme_names_the_run_below_the_picture() -> None:
-    """The caption has the day and the versions of the run, so that picture and caption are of one run."""
-    found = sample()
-    assert readme.caption(found).endswith(
-        "`reference` is `@unleash/proxy` –, `Edge` is Unleash Edge 20.1.0: one machine, one run on 2026-11-21.*"
-    )
 
 
 def test_the_limit_of_the_costs_is_a_file_that_nginx_sends() -> None:
@@ -514,22 +489,6 @@ def test_everything_is_inside(points: list[tuple[float, float]]) -> None:
     for x, y in places(drawn([Line("a", points)])):
         assert svg.LEFT <= x <= svg.WIDTH - svg.RIGHT
         assert svg.TOP <= y <= svg.HEIGHT - svg.BOTTOM
-
-
-def test_dashes_and_colours_tell_lines_apart() -> None:
-    """A dashed line is dashed; colours repeat when they are used up."""
-    root = drawn([Line("a", [(1, 1)], 0), Line("b", [(1, 2)], len(svg.COLOURS), dashed=True)])
-    first, second = root.iter(f"{SPACE}polyline")
-    assert first.attrib["stroke"] == second.attrib["stroke"]
-    assert "stroke-dasharray" in second.attrib
-    assert "stroke-dasharray" not in first.attrib
-
-
-def test_ticks_of_its_own() -> None:
-    """An axis shows the ticks it is given."""
-    assert {"p50", "p99"} <= set(
-        texts(drawn([Line("a", [(2, 1), (100, 2)])], x=Axis("", ticks=[(2, "p50"), (100, "p99")])))
-    )
 
 
 def test_nothing_to_draw_is_a_chart_as_well() -> None:

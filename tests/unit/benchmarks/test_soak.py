@@ -9,6 +9,7 @@ import asyncio
 import json
 import random
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -35,15 +36,18 @@ def test_a_line_through_points() -> None:
     assert [trend(points).slope for points in ([], [(0, 1)], [(0, 1), (1, 9)], [(1, 1), (1, 5), (1, 9)])] == [0.0] * 4
 
 
-def test_strangers_send_whole_requests(tmp_path: Path) -> None:
-    """Each request has a head with one line for each header, and a body of its length. Most requests differ."""
-    content = hostile.write(tmp_path / "bad", FAMILY, 400).read_bytes()
-    found = []
+def divided(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Give class and bytes of each request that a file holds."""
     while content:
         line, _, content = content.partition(b"\n")
-        length = int(line.split()[1])
-        found.append(content[:length])
+        kind, length = map(int, line.split())
+        yield kind, content[:length]
         content = content[length:]
+
+
+def test_strangers_send_whole_requests(tmp_path: Path) -> None:
+    """Each request has a head with one line for each header, and a body of its length. Most requests differ."""
+    found = [each for _, each in divided(hostile.write(tmp_path / "bad", FAMILY, 400).read_bytes())]
     assert len(found) == 400
     assert len(set(found)) > 300
     for each in found:
@@ -140,14 +144,8 @@ NAMES = [feature["name"] for feature in documents.document(350)["features"]]
 def requests(form: Form, folder: Path, users: int = 200) -> list[tuple[int, bytes, bytes]]:
     """Return class, head and body of the requests that a form's file holds."""
     content = prepared.write(folder / "file", form, FAMILY, "gzip", users, NAMES).read_bytes()
-    found = []
-    while content:
-        line, _, content = content.partition(b"\n")
-        kind, length = map(int, line.split())
-        head, _, body = content[:length].partition(b"\r\n\r\n")
-        found.append((kind, head, body))
-        content = content[length:]
-    return found
+    parts = ((kind, each.partition(b"\r\n\r\n")) for kind, each in divided(content))
+    return [(kind, head, body) for kind, (head, _, body) in parts]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`flagsvc evaluate`: its output for a document and a context, and its error messages."""
+"""`flagsvc evaluate`: its output for a document and a context, its error messages, and with `--explain --whole` the tree."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from flagsvc.cli import main
+from flagsvc.cli.evaluate import MARKS, format_tree
+from flagsvc.engine.context import Context
+from flagsvc.reasons.whole import explain_whole
 from flagsvc.settings.kinds import MOST_HINTS
+from support.cli_helpers import Flagsvc
+from support.evaluating import constraint, feature, region, rollout, strategy
 from support.fake_upstream import FEATURES, Reply, fake_upstream
 from support.processes import SERVER_SIDE_TOKEN, free_port, our_proxy
+from support.whole import unfolded
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 DOCUMENT: dict[str, Any] = {
@@ -48,13 +55,6 @@ strategies = [Mine()]
 ENRICHER = "async def add(context):\n    return context.replace(properties={'region': 'eu'})\nenrichers = [add]\n"
 
 
-@pytest.fixture(autouse=True)
-def no_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An environment without options."""
-    for name in ("FLAGSVC_API_TOKEN", "UNLEASH_API_TOKEN", "FLAGSVC_HASH_ENCODING", "FLAGSVC_CUSTOM_STRATEGIES_FILE"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     """A file with the document."""
@@ -63,66 +63,57 @@ def path(tmp_path: Path) -> str:
     return str(file)
 
 
-class Run:
-    """One call of the command: exit code, standard output, standard error."""
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (
+            ("--context", "userId=7", "--context", "properties.region=eu"),
+            "2 of 4 toggles are on for userId=7, properties.region=eu\n\n"
+            "always    on\n"
+            'regional  on   variant blue (json) {"a": 1}\n',
+        ),
+        (("--all",), "1 of 4 toggles are on\n\nalways    on\nregional  off\nmine      off\nnever     off\n"),
+        (("--toggle", "never", "--toggle", "always"), "never   off\nalways  on\n"),
+    ],
+)
+def test_a_table(arguments: tuple[str, ...], printed: str, path: str, flagsvc: Flagsvc) -> None:
+    """The toggles that are on have their variants, under a line with the context; --all lists those that are off, too.
 
-    def __init__(self, capsys: pytest.CaptureFixture[str], *arguments: str) -> None:
-        self.code = main(["evaluate", *arguments])
-        self.out, self.err = capsys.readouterr()
-
-
-def test_a_table(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The toggles that are on are listed with their variants, under a line with the context."""
-    run = Run(capsys, path, "--context", "userId=7", "--context", "properties.region=eu")
-    assert (run.code, run.err) == (0, "")
-    assert run.out == (
-        "2 of 4 toggles are on for userId=7, properties.region=eu\n\n"
-        "always    on\n"
-        'regional  on   variant blue (json) {"a": 1}\n'
-    )
-
-
-def test_all(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With --all the toggles that are off are listed too."""
-    run = Run(capsys, path, "--all")
-    assert run.out == "1 of 4 toggles are on\n\nalways    on\nregional  off\nmine      off\nnever     off\n"
+    --toggle lists only the named toggles, on or off, in the given order.
+    """
+    assert flagsvc("evaluate", path, *arguments) == (0, printed, "")
 
 
-def test_nothing_is_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_nothing_is_on(flagsvc: Flagsvc, tmp_path: Path) -> None:
     """An empty document gives one line and no error."""
     (tmp_path / "empty.json").write_text('{"features": []}')
-    assert Run(capsys, str(tmp_path / "empty.json")).out == "0 of 0 toggles are on\n"
+    assert flagsvc("evaluate", str(tmp_path / "empty.json")).out == "0 of 0 toggles are on\n"
 
 
-def test_named(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """--toggle lists only the named toggles, on or off, in the given order."""
-    assert Run(capsys, path, "--toggle", "never", "--toggle", "always").out == "never   off\nalways  on\n"
-
-
-def test_json(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json(path: str, flagsvc: Flagsvc) -> None:
     """--json prints the same JSON as the proxy's answer."""
-    run = Run(capsys, path, "--json", "--toggle", "always")
+    run = flagsvc("evaluate", path, "--json", "--toggle", "always")
     off = {"name": "disabled", "enabled": False}
     toggle = {"name": "always", "enabled": True, "variant": off, "impressionData": False}
     assert json.loads(run.out) == {"toggles": [toggle]}
 
 
-def test_explain(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain(path: str, flagsvc: Flagsvc) -> None:
     """--explain gives the reason for each toggle, on or off."""
-    run = Run(capsys, path, "--explain", "--context", "region=us")
+    run = flagsvc("evaluate", path, "--explain", "--context", "region=us")
     assert "constraint: region in [`eu`]; it is `us`" in run.out
     assert "never: off" in run.out and "always: on" in run.out
-    [explained] = json.loads(Run(capsys, path, "--explain", "--json", "--toggle", "always").out)["toggles"]
+    [explained] = json.loads(flagsvc("evaluate", path, "--explain", "--json", "--toggle", "always").out)["toggles"]
     assert (explained["name"], explained["enabled"]) == ("always", True)
 
 
 @pytest.mark.parametrize(
-    ("pair", "region"),
+    ("pair", "is_on"),
     [("region=eu", True), ("properties.region=eu", True), ("properties[region]=eu", True), ("region=e%75", False)],
 )
-def test_ways_to_give_a_property(path: str, capsys: pytest.CaptureFixture[str], pair: str, region: bool) -> None:
+def test_ways_to_give_a_property(path: str, flagsvc: Flagsvc, pair: str, is_on: bool) -> None:
     """A property can be given by its name alone or inside `properties`; values are taken as they are."""
-    assert ("regional" in Run(capsys, path, "--context", pair).out.partition("\n")[2]) is region
+    assert ("regional" in flagsvc("evaluate", path, "--context", pair).out.partition("\n")[2]) is is_on
 
 
 @pytest.mark.parametrize(
@@ -141,78 +132,76 @@ def test_ways_to_give_a_property(path: str, capsys: pytest.CaptureFixture[str], 
         (["--tokn", "x"], "unknown option `--tokn`; did you mean `--token`?"),
     ],
 )
-def test_wrong_arguments(path: str, capsys: pytest.CaptureFixture[str], arguments: list[str], problem: str) -> None:
+def test_wrong_arguments(path: str, flagsvc: Flagsvc, arguments: list[str], problem: str) -> None:
     """The error is one line, the exit code is 2, and standard output is empty."""
-    run = Run(capsys, path, *arguments)
+    run = flagsvc("evaluate", path, *arguments)
     assert (run.code, run.out) == (2, "")
     assert run.err.startswith(f"flagsvc evaluate: {problem}")
     assert run.err.count("\n") == 1
 
 
-def test_many_unknown_toggles(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_unknown_toggles(path: str, flagsvc: Flagsvc) -> None:
     """Every unknown toggle is a problem, and the first ones have a hint: to look for the nearest name takes milliseconds."""
-    run = Run(capsys, path, *(f"--toggle=alwys{number}" for number in range(2000)))
+    run = flagsvc("evaluate", path, *(f"--toggle=alwys{number}" for number in range(2000)))
     assert run.err.count("no toggle `alwys") == 2000 and run.err.count("did you mean `always`") == MOST_HINTS
 
 
-def test_several_problems_at_once(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_problems_at_once(path: str, flagsvc: Flagsvc) -> None:
     """All problems of the context are reported together."""
-    run = Run(capsys, path, "--context", "a", "--context", "b")
+    run = flagsvc("evaluate", path, "--context", "a", "--context", "b")
     assert run.err.splitlines()[0] == "flagsvc evaluate: 2 problems"
 
 
-def test_options_from_the_environment(
-    path: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_from_the_environment(path: str, flagsvc: Flagsvc) -> None:
     """The proxy's variables apply here too; an invalid one is reported with its name."""
-    monkeypatch.setenv("FLAGSVC_HASH_ENCODING", "latin")
-    assert "hashEncoding (environment FLAGSVC_HASH_ENCODING)" in Run(capsys, path).err
+    called = flagsvc("evaluate", path, env={"FLAGSVC_HASH_ENCODING": "latin"})
+    assert "hashEncoding (environment FLAGSVC_HASH_ENCODING)" in called.err
 
 
-def test_custom_code(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_custom_code(path: str, tmp_path: Path, flagsvc: Flagsvc) -> None:
     """Custom strategies and enrichers apply; a strategy that raises counts as off, and a line reports it."""
     (tmp_path / "s.py").write_text(STRATEGY)
     (tmp_path / "e.py").write_text(ENRICHER)
-    run = Run(capsys, path, "--custom-strategies", str(tmp_path / "s.py"), "--context", "word=yes")
+    run = flagsvc("evaluate", path, "--custom-strategies", str(tmp_path / "s.py"), "--context", "word=yes")
     assert "mine    on" in run.out
-    run = Run(capsys, path, "--custom-strategies", str(tmp_path / "s.py"))
+    run = flagsvc("evaluate", path, "--custom-strategies", str(tmp_path / "s.py"))
     assert run.code == 0 and "mine" not in run.out.partition("\n")[2]
     assert run.err == "flagsvc evaluate: custom strategy `mine` raised KeyError: 'word', which counts as off\n"
-    assert "regional" in Run(capsys, path, "--exp-custom-enrichers", str(tmp_path / "e.py")).out
+    assert "regional" in flagsvc("evaluate", path, "--exp-custom-enrichers", str(tmp_path / "e.py")).out
 
 
-def test_a_toggle_that_cannot_be_evaluated(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_toggle_that_cannot_be_evaluated(path: str, tmp_path: Path, flagsvc: Flagsvc) -> None:
     """The warning names the toggle, not a custom strategy: an enricher gave a region that cannot be looked up."""
     odd = "class Odd(str):\n    __hash__ = None\n    __eq__ = None\n"
     (tmp_path / "e.py").write_text(odd + ENRICHER.replace("'eu'", "Odd('eu')"))
-    run = Run(capsys, path, "--exp-custom-enrichers", str(tmp_path / "e.py"))
+    run = flagsvc("evaluate", path, "--exp-custom-enrichers", str(tmp_path / "e.py"))
     assert run.code == 0 and "regional" not in run.out
     assert run.err.startswith("flagsvc evaluate: the evaluation of toggle `regional` raised TypeError: ")
     assert run.err.endswith(", which counts as off\n")
 
 
-def test_an_enricher_that_gives_no_text(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_enricher_that_gives_no_text(path: str, tmp_path: Path, flagsvc: Flagsvc) -> None:
     """A list as a property is an error that names the enricher and the property."""
     (tmp_path / "e.py").write_text(ENRICHER.replace("'eu'", "[]"))
-    run = Run(capsys, path, "--exp-custom-enrichers", str(tmp_path / "e.py"))
+    run = flagsvc("evaluate", path, "--exp-custom-enrichers", str(tmp_path / "e.py"))
     told = "enricher `add` returned a context whose property `region` is a list, not a text"
     assert (run.code, run.out, run.err) == (2, "", f"flagsvc evaluate: {told}\n")
 
 
-def test_a_malformed_toggle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_malformed_toggle(tmp_path: Path, flagsvc: Flagsvc) -> None:
     """A malformed toggle is reported and left out; the rest is evaluated."""
     document = {"features": [{"name": None}, *DOCUMENT["features"]]}
     (tmp_path / "d.json").write_text(json.dumps(document))
-    run = Run(capsys, str(tmp_path / "d.json"))
+    run = flagsvc("evaluate", str(tmp_path / "d.json"))
     assert run.err == "flagsvc evaluate: left out: features[0].name: must be a text, is missing\n"
     assert run.out.startswith("1 of 4 toggles are on")
 
 
-def test_a_warning_is_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_warning_is_a_line(tmp_path: Path, flagsvc: Flagsvc) -> None:
     """A name in a document controls no terminal."""
     name = "\x1b[31m\nflagsvc" + "x" * 9999
     (tmp_path / "d.json").write_text(json.dumps({"features": [{"name": name, "enabled": 1}]}))
-    run = Run(capsys, str(tmp_path / "d.json"))
+    run = flagsvc("evaluate", str(tmp_path / "d.json"))
     assert run.err.count("\n") == 1 and len(run.err) < 700
     assert "of toggle `\\x1b[31m\\nflagsvcxxx" in run.err
 
@@ -230,50 +219,49 @@ def test_a_warning_is_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (b'{"features": [], "featureStrategies": []}', "is a data set, as `flagsvc export` writes it"),
     ],
 )
-def test_wrong_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, problem: str) -> None:
+def test_wrong_documents(tmp_path: Path, flagsvc: Flagsvc, content: bytes, problem: str) -> None:
     """A file without a document is reported with the reason; the exit code is 2."""
     (tmp_path / "d.json").write_bytes(content)
-    run = Run(capsys, str(tmp_path / "d.json"))
+    run = flagsvc("evaluate", str(tmp_path / "d.json"))
     assert (run.code, run.out) == (2, "")
     assert run.err.startswith(f"flagsvc evaluate: `{tmp_path / 'd.json'}` {problem}")
 
 
-def test_missing_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_files(tmp_path: Path, flagsvc: Flagsvc) -> None:
     """A missing file, a folder and a missing argument are errors."""
-    run = Run(capsys, str(tmp_path / "none.json"))
+    run = flagsvc("evaluate", str(tmp_path / "none.json"))
     assert (run.code, run.err) == (
         2,
         f"flagsvc evaluate: cannot read `{tmp_path}/none.json`: no such file or directory\n",
     )
-    assert Run(capsys, str(tmp_path)).err == f"flagsvc evaluate: cannot read `{tmp_path}`: is a directory\n"
-    assert Run(capsys).err == "flagsvc evaluate: missing: DOCUMENT\n"
+    assert flagsvc("evaluate", str(tmp_path)).err == f"flagsvc evaluate: cannot read `{tmp_path}`: is a directory\n"
+    assert flagsvc("evaluate").err == "flagsvc evaluate: missing: DOCUMENT\n"
 
 
-def test_a_file_url(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_url(path: str, flagsvc: Flagsvc) -> None:
     """A file: URL is read as a file."""
-    assert "always" in Run(capsys, Path(path).as_uri()).out
+    assert "always" in flagsvc("evaluate", Path(path).as_uri()).out
 
 
-def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
     """A dash is standard input."""
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(json.dumps(DOCUMENT).encode())))
-    assert "always" in Run(capsys, "-").out
+    assert "always" in flagsvc("evaluate", "-").out
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"x")))
-    assert "`standard input` is not JSON" in Run(capsys, "-").err
+    assert "`standard input` is not JSON" in flagsvc("evaluate", "-").err
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"[]")))
-    assert "`standard input` is no client-features document" in Run(capsys, "-").err
+    assert "`standard input` is no client-features document" in flagsvc("evaluate", "-").err
 
 
-def test_a_flag_server(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flag_server(flagsvc: Flagsvc) -> None:
     """A request has the token of the flag or the environment, in the named header. Without a token it has no such header."""
     with fake_upstream(DOCUMENT) as upstream:
         url = f"{upstream.url}/client/features"
-        assert "always" in Run(capsys, url, "--token", "first").out
-        monkeypatch.setenv("UNLEASH_API_TOKEN", "second")
-        Run(capsys, url)
-        Run(capsys, url, "--token", "third", "--client-keys-header-name", "X-Key")
-        monkeypatch.delenv("UNLEASH_API_TOKEN")
-        Run(capsys, url)
+        assert "always" in flagsvc("evaluate", url, "--token", "first").out
+        second = {"UNLEASH_API_TOKEN": "second"}
+        flagsvc("evaluate", url, env=second)
+        flagsvc("evaluate", url, "--token", "third", "--client-keys-header-name", "X-Key", env=second)
+        flagsvc("evaluate", url)
         seen = upstream.received(FEATURES)
     assert [each.headers.get("authorization") for each in seen] == ["first", "second", None, None]
     assert seen[2].headers["x-key"] == "third"
@@ -289,68 +277,68 @@ def test_a_flag_server(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
         (Reply(302, headers={"Location": "/other"}), "answered with status 302: it redirects to `/other`, ask there"),
     ],
 )
-def test_a_url_that_gives_no_document(capsys: pytest.CaptureFixture[str], reply: Reply, problem: str) -> None:
+def test_a_url_that_gives_no_document(flagsvc: Flagsvc, reply: Reply, problem: str) -> None:
     """A URL without a document is reported with its status and what to do; the exit code is 1, and the token is not shown."""
     with fake_upstream(DOCUMENT) as upstream:
         upstream.replies[FEATURES] = reply
-        run = Run(capsys, f"{upstream.url}/client/features", "--token", "some-secret")
+        run = flagsvc("evaluate", f"{upstream.url}/client/features", "--token", "some-secret")
     assert (run.code, run.out) == (1, "")
     assert problem in run.err and "some-secret" not in run.err
 
 
 @pytest.mark.parametrize("body", [b"[]", b"<html>", b'{"features": [], "featureStrategies": []}'])
-def test_a_url_that_gives_something_else(capsys: pytest.CaptureFixture[str], body: bytes) -> None:
+def test_a_url_that_gives_something_else(flagsvc: Flagsvc, body: bytes) -> None:
     """The answer is reported without the password and the query of the URL; the exit code is 2."""
     with fake_upstream(DOCUMENT) as upstream:
         upstream.replies[FEATURES] = Reply(200, body=body)
         url = upstream.url.replace("://", "://user:some-password@")
-        run = Run(capsys, f"{url}/client/features?signature=secret")
+        run = flagsvc("evaluate", f"{url}/client/features?signature=secret")
     assert run.code == 2 and "document" in run.err
     assert "some-password" not in run.err and "secret" not in run.err
 
 
-def test_no_listener(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_listener(flagsvc: Flagsvc) -> None:
     """A URL without a listener and an invalid URL are exit code 1. Errors do not show the password and the query."""
-    run = Run(capsys, f"http://user:some/secret@127.0.0.1:{free_port()}/x?signature=secret")
+    run = flagsvc("evaluate", f"http://user:some/secret@127.0.0.1:{free_port()}/x?signature=secret")
     assert run.code == 1 and "secret" not in run.err
-    run = Run(capsys, f"http://user:some-password@127.0.0.1:{free_port()}/x?signature=secret")
+    run = flagsvc("evaluate", f"http://user:some-password@127.0.0.1:{free_port()}/x?signature=secret")
     assert run.code == 1 and run.err.endswith("connection refused\n")
     assert "some-password" not in run.err and "secret" not in run.err
-    assert Run(capsys, "http://[::1").code == 1
+    assert flagsvc("evaluate", "http://[::1").code == 1
 
 
-def test_https_where_plain_http_is_spoken(capsys: pytest.CaptureFixture[str]) -> None:
+def test_https_where_plain_http_is_spoken(flagsvc: Flagsvc) -> None:
     """A typing error in the URL is reported without the codes of a library."""
     with fake_upstream(DOCUMENT) as upstream:
-        run = Run(capsys, upstream.url.replace("http:", "https:"))
+        run = flagsvc("evaluate", upstream.url.replace("http:", "https:"))
     assert run.code == 1
     assert run.err.endswith(": wrong version number; it may speak plain HTTP there\n")
 
 
-def test_a_running_proxy(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_running_proxy(flagsvc: Flagsvc) -> None:
     """The document of a proxy gives the same result as the proxy itself."""
     with fake_upstream(DOCUMENT) as upstream, our_proxy(upstream.url) as proxy:
         url, token = f"{proxy.url}/client/features", ("--token", SERVER_SIDE_TOKEN)
-        here = Run(capsys, url, *token, "--json", "--context", "region=eu", "--variant-feature-state", "true")
+        here = flagsvc("evaluate", url, *token, "--json", "--context", "region=eu", "--variant-feature-state", "true")
         there = proxy.get("?region=eu").json()
-        refused = Run(capsys, f"{proxy.url}/client/features", "--token", "wrong")
+        refused = flagsvc("evaluate", f"{proxy.url}/client/features", "--token", "wrong")
     assert json.loads(here.out) == there
     assert refused.code == 1 and "the token was refused" in refused.err
 
 
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help(flagsvc: Flagsvc) -> None:
     """The help names the argument, keeps the lines of the examples, and has the options of the proxy that apply."""
-    run = Run(capsys, "--help")
+    run = flagsvc("evaluate", "--help")
     assert run.code == 0
     assert run.out.startswith("usage: flagsvc evaluate DOCUMENT [options]")
     assert "\n  flagsvc evaluate document.json --context userId=7 --toggle new-checkout --explain\n" in run.out
     assert "--hash-encoding" in run.out
 
 
-def test_the_example_document(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_document(flagsvc: Flagsvc) -> None:
     """The example document and the example code work without errors, and the expected toggles are on."""
-    run = Run(
-        capsys,
+    run = flagsvc(
+        "evaluate",
         str(EXAMPLES / "document.json"),
         *("--custom-strategies", str(EXAMPLES / "custom_strategies.py")),
         *("--exp-custom-enrichers", str(EXAMPLES / "enrichers.py")),
@@ -369,3 +357,114 @@ def test_the_example_document(capsys: pytest.CaptureFixture[str]) -> None:
         "opening-hours-chat",
         "gold-support",
     ]
+
+
+# ---- the tree
+
+
+VARIANTS = [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]
+
+
+FAULTY = SimpleNamespace(name="faulty", is_enabled=Mock(side_effect=ValueError("no such shop")))
+"""A custom strategy that raises."""
+
+
+def lines(flag: dict[str, Any], context: Context, **options: Any) -> list[str]:
+    """Return the lines of the last of some toggles, without the indentation."""
+    made = unfolded(flag, feature("p"), **options)
+    [found] = explain_whole(made, context, [flag["name"]])
+    return [line.strip() for line in format_tree(found, MARKS).splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("flag", "context", "line"),
+    [
+        (feature("f"), Context(), "f: on, variant disabled — it has no strategy, so it is on for everyone"),
+        (feature("f", dependencies=[{"feature": "p"}]), Context(),
+         "✓ toggle p is on: it is on, variant disabled — it has no strategy, so it is on for everyone"),
+        (feature("f", dependencies=[{"feature": "x"}]), Context(), "✗ toggle x is on: toggle x is missing"),
+        (feature("f", strategy(title="all", disabled=True)), Context(), '✓ strategy 1 "all", default (disabled)'),
+        (feature("f", strategy("")), Context(), "✗ strategy 1, without a name"),
+        (feature("f", strategy("default", constraint("IN", values=["eu"]))), region("us"), "✗ region is eu: it is us"),
+        (feature("f", strategy("default", constraint("IN", values=["eu"]))), region(None), "✗ region is eu: it is absent"),
+        (feature("f", strategy("default", constraint("IN", values=["eu"]))), region(None), "✓ everyone (not reached)"),
+        (feature("f", strategy("default", None)), Context(), "✗ never: a constraint that is no object"),
+        (feature("f", strategy(segments=[1])), Context(), "✓ in segment beta"),
+        (feature("f", strategy(segments=[2])), Context(), "✗ in segment 2, which is missing"),
+        (feature("f", rollout("10", groupId="g", stickiness="userId")), Context(user_id="7"),
+         "✗ 10 % by userId, group g: bucket 81 of 100 by userId, on from 81 %"),
+        (feature("f", rollout("10", groupId="g", stickiness="userId")), Context(user_id="7"),
+         "→ with a rollout of at least 81 % in strategy 1 it would be on"),
+        (feature("f", rollout("10", stickiness="userId")), Context(), "✗ 10 % by userId: userId is absent"),
+        (feature("f", rollout("0", stickiness="random")), Context(), "✗ nobody (0 %)"),
+        (feature("f", rollout("100")), Context(), "✓ everyone"),
+        (feature("f", strategy("faulty")), Context(), "✗ custom strategy faulty: it raised ValueError: no such shop"),
+        (feature("f", strategy(), variants=[VARIANTS[0]]), Context(user_id="7"),
+         "✓ variant a of the feature: bucket 1 of 1 by userId; a 1–1"),
+        (feature("f", variants=[VARIANTS[0] | {"overrides": [{"contextName": "userId", "values": ["7"]}]}]),
+         Context(user_id="7"), "✓ variant a of the feature: by an override for userId"),
+        (feature("f", strategy("default", constraint("DATE_AFTER", value="2026-01-01"))), Context(),
+         "the answer depends on the time"),
+    ],
+)  # fmt: skip
+def test_the_line_of_a_step(flag: dict[str, Any], context: Context, line: str) -> None:
+    """Each kind of step has its words and what the context gave."""
+    segments = [{"id": 1, "name": "beta", "constraints": []}]
+    assert line in lines(flag, context, segments=segments, custom_strategies={"faulty": FAULTY})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_lines_of_draws(seed: int) -> None:
+    """A draw says so, and that the answer depends on chance."""
+    told = "\n".join(lines(feature("f", rollout("50"), variants=VARIANTS), Context(entropy=seed)))
+    assert " of 100 was drawn" in told and " of 2 was drawn; a 1–1, b 2–2" in told
+    assert told.endswith("the answer depends on chance")
+
+
+def test_steps_inside_are_indented() -> None:
+    """The tree shows which step is part of which."""
+    made = unfolded(feature("f", strategy("default", constraint("IN", values=["eu"]))))
+    assert format_tree(explain_whole(made, region("us"))[0], MARKS) == (
+        "f: off, variant disabled — no strategy is on\n"
+        "  ✓ the feature is enabled\n"
+        "  ✗ strategy 1, default\n"
+        "      ✗ region is eu: it is us\n"
+        "      ✓ everyone (not reached)\n"
+        "  → with region eu it would be on"
+    )
+
+
+@pytest.fixture
+def regional(tmp_path: Path) -> str:
+    """A file with a document."""
+    file = tmp_path / "document.json"
+    file.write_text(
+        json.dumps({"features": [feature("f", strategy("default", constraint("IN", values=["eu"]))), feature("g")]})
+    )
+    return str(file)
+
+
+@pytest.mark.parametrize("flags", [["--explain", "--whole"], ["--whole"]])
+def test_the_command_prints_the_tree(regional: str, flags: list[str], flagsvc: Flagsvc) -> None:
+    """Each toggle has its tree; --toggle chooses."""
+    called = flagsvc("evaluate", regional, *flags, "--context", "region=us")
+    assert called.code == 0 and "✗ region is eu: it is us" in called.out and "\n\ng: on" in called.out
+    called = flagsvc("evaluate", regional, *flags, "--toggle", "g")
+    assert called.code == 0 and "region" not in called.out
+
+
+def test_the_command_prints_json(regional: str, flagsvc: Flagsvc) -> None:
+    """--json gives the structure of every step."""
+    asked = ("--explain", "--whole", "--json", "--context", "region=us", "--toggle", "f")
+    [told] = json.loads(flagsvc("evaluate", regional, *asked).out)["toggles"]
+    assert told["steps"][1]["steps"][0]["found"] == "us"
+    assert told["changes"][0]["value"] == "eu"
+
+
+def test_an_encoding_without_the_marks(regional: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the output is not UTF-8, the marks are words."""
+    output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", output)
+    assert main(["evaluate", regional, "--whole", "--toggle", "g"]) == 0
+    assert isinstance(output.buffer, io.BytesIO)
+    assert b"  yes the feature is enabled" in output.buffer.getvalue()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -83,20 +84,8 @@ def test_filters(run: Run, admin: FakeAdmin) -> None:
 def test_every_page_is_read(run: Run, admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
     """The search goes on until a page is not full."""
     pages = [Answer(200, {"features": [DARK] * count}) for count in (PAGE_SIZE, PAGE_SIZE, 3)]
-    monkeypatch.setattr(admin, "answers", Pages(admin.answers, pages))
+    monkeypatch.setattr(admin, "answers", Mock(get=lambda path, default: pages.pop(0) if path == SEARCH else default))
     assert len(json.loads(run("list", "--json").out)) == 2 * PAGE_SIZE + 3
-
-
-class Pages(dict[str, Any]):
-    """Answers to a search, page by page."""
-
-    def __init__(self, answers: dict[str, Any], pages: list[Answer]) -> None:
-        super().__init__(answers)
-        self.pages = pages
-
-    def get(self, path: str, default: Any = None) -> Any:
-        """Return the answer for a path."""
-        return self.pages.pop(0) if path == SEARCH else super().get(path, default)
 
 
 def test_show(run: Run) -> None:

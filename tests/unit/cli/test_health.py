@@ -8,7 +8,7 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -17,14 +17,19 @@ from flagsvc.cli import health
 from flagsvc.cli.health import LOOPBACK, ProbeTarget, probe_status
 from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames
 from support.cli_helpers import Flagsvc
+from support.http_servers import Reply, Request, http_server
 from support.pki import HOST, Authority, written
+from support.processes import free_port
 
+AUTHORITY = Authority()
 NAMES = CertificateOptionNames("cert", "key", "password")
 ANSWER = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"
 
 
 @contextmanager
-def answering(listener: socket.socket, tls: ssl.SSLContext | None = None) -> Iterator[list[bytes]]:
+def answering(
+    listener: socket.socket, tls: ssl.SSLContext | None = None, answer: bytes = ANSWER
+) -> Iterator[list[bytes]]:
     """Answer one connection and give the requests."""
     asked: list[bytes] = []
 
@@ -33,7 +38,7 @@ def answering(listener: socket.socket, tls: ssl.SSLContext | None = None) -> Ite
             connection, _ = listener.accept()
             with connection if tls is None else tls.wrap_socket(connection, server_side=True) as line:
                 asked.append(line.recv(1000))
-                line.sendall(ANSWER)
+                line.sendall(answer)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -79,52 +84,27 @@ def test_over_tls(tmp_path: Path, wanted: bool) -> None:
                     probe_status(place, 5)
 
 
-AUTHORITY = Authority()
+@dataclass
+class Proxy:
+    """A fake proxy: answers with the statuses of `script`, and then repeats the last one."""
 
+    port: str = ""
+    script: list[int] = field(default_factory=lambda: [200])
+    paths: list[str] = field(default_factory=list)
 
-class Proxy(ThreadingHTTPServer):
-    """A fake proxy: answers `/base/proxy/health` with the statuses of `script`, and then repeats the last one."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answer)
-        self.script = [200]
-        self.paths: list[str] = []
-        self.port = str(self.server_address[1])
-
-
-class Answer(BaseHTTPRequestHandler):
-    """Answers with the statuses of the server's script."""
-
-    server: Proxy
-
-    def do_GET(self) -> None:
+    def answer(self, request: Request) -> Reply:
         """Answer with the next status."""
-        script = self.server.script
-        self.server.paths.append(self.path)
-        self.send_response(script.pop(0) if len(script) > 1 else script[0])
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Write no log."""
+        self.paths.append(request.path)
+        return Reply(self.script.pop(0) if len(self.script) > 1 else self.script[0])
 
 
 @pytest.fixture
 def proxy() -> Iterator[Proxy]:
     """Return something that answers like a proxy."""
-    with Proxy() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-@pytest.fixture
-def free_port() -> str:
-    """Return a port without a listener."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return str(taken.getsockname()[1])
+    made = Proxy()
+    with http_server(made.answer) as url:
+        made.port = url.rpartition(":")[2]
+        yield made
 
 
 def test_ready(flagsvc: Flagsvc, proxy: Proxy) -> None:
@@ -171,20 +151,6 @@ def test_the_flag_server(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None
     assert called == (1, f"not ready: {place}/ready: it answers 503\n", "")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["--server", "--port", "0"], "port (flag --port): 0 is any free port, so nothing says which one to ask"),
-        (["--server", "--port", "x"], "port (flag --port): expected a port number from 0 to 65535, got `x`"),
-        (["--server", "--proxy-base-path", "x"], "`--proxy-base-path` is an option of the proxy: leave out `--server`"),
-        (["--base-path", "x"], "`--base-path` is an option of the flag server: add `--server`"),
-    ],
-)
-def test_what_does_not_say_where_the_flag_server_listens(arguments: list[str], problem: str, flagsvc: Flagsvc) -> None:
-    """An address that is invalid or unknown is exit code 2, as for the proxy."""
-    assert flagsvc("health", *arguments) == (2, "", f"flagsvc health: {problem}\n")
-
-
 def test_waiting(flagsvc: Flagsvc, proxy: Proxy) -> None:
     """With --wait the command repeats the probe until the proxy is ready."""
     proxy.script = [503, 503, 200]
@@ -192,10 +158,11 @@ def test_waiting(flagsvc: Flagsvc, proxy: Proxy) -> None:
     assert len(proxy.paths) == 3
 
 
-def test_waiting_for_a_start(flagsvc: Flagsvc, free_port: str) -> None:
+def test_waiting_for_a_start(flagsvc: Flagsvc) -> None:
     """Waiting ends when the time is over; the message says that there is no listener."""
-    called = flagsvc("health", "--port", free_port, "--wait", "0.3")
-    assert called == (1, f"not ready: http://127.0.0.1:{free_port}/proxy/health: there is no listener\n", "")
+    port = free_port()
+    called = flagsvc("health", "--port", str(port), "--wait", "0.3")
+    assert called == (1, f"not ready: http://127.0.0.1:{port}/proxy/health: there is no listener\n", "")
 
 
 def test_no_answer(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,18 +175,10 @@ def test_no_answer(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_http(flagsvc: Flagsvc) -> None:
     """An answer that is not HTTP is exit code 1."""
-
-    def answer(server: socket.socket) -> None:
-        connection, _ = server.accept()
-        with connection:
-            connection.recv(1000)
-            connection.sendall(b"220 mail ready\r\n")
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        thread = threading.Thread(target=answer, args=(server,))
-        thread.start()
-        called = flagsvc("health", "--port", str(server.getsockname()[1]))
-        thread.join()
+    server = socket.create_server((HOST, 0))
+    port = str(server.getsockname()[1])
+    with answering(server, answer=b"220 mail ready\r\n"):
+        called = flagsvc("health", "--port", port)
     assert called.code == 1 and called.out.endswith(": no http answer\n")
 
 
@@ -246,8 +205,15 @@ def test_which_address_is_asked(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--port", "x"), "port (flag --port): expected a port number"),
-        (("--port", "0"), "port (flag --port): 0 is any free port"),
+        (("--port", "x"), "port (flag --port): expected a port number from 0 to 65535, got `x`\n"),
+        (("--port", "0"), "port (flag --port): 0 is any free port, so nothing says which one to ask\n"),
+        (("--server", "--port", "0"), "port (flag --port): 0 is any free port, so nothing says which one to ask\n"),
+        (("--server", "--port", "x"), "port (flag --port): expected a port number from 0 to 65535, got `x`\n"),
+        (
+            ("--server", "--proxy-base-path", "x"),
+            "`--proxy-base-path` is an option of the proxy: leave out `--server`\n",
+        ),
+        (("--base-path", "x"), "`--base-path` is an option of the flag server: add `--server`\n"),
         (("--host", "a b"), "host (flag --host): expected a host name, an IP address, or unix:/path"),
         (("--admin-address", ":0"), "adminAddress (flag --admin-address): 0 is any free port"),
         (("--tls-key", "key.pem"), "tlsKey (flag --tls-key): has no effect without tlsCert"),
@@ -257,7 +223,7 @@ def test_which_address_is_asked(
 def test_a_configuration_that_does_not_say_where(arguments: tuple[str, ...], problem: str, flagsvc: Flagsvc) -> None:
     """An address that is invalid or unknown is exit code 2."""
     called = flagsvc("health", *arguments)
-    assert called.code == 2 and called.err.startswith(f"flagsvc health: {problem}")
+    assert (called.code, called.out) == (2, "") and called.err.startswith(f"flagsvc health: {problem}")
 
 
 def test_the_operators_address_is_asked_where_there_is_one(flagsvc: Flagsvc, proxy: Proxy) -> None:
@@ -280,6 +246,6 @@ def test_tls(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None:
     pair = written(tmp_path, "both.pem", AUTHORITY.issue("elsewhere.example").both)
     called = flagsvc("health", "--port", proxy.port, "--tls-cert", pair)
     assert called.code == 1 and "no answer over TLS" in called.out and "adminAddress" in called.out
-    proxy.socket = AUTHORITY.server().wrap_socket(proxy.socket, server_side=True)
-    called = flagsvc("health", "--port", proxy.port, "--tls-cert", pair)
-    assert called == (0, f"ready: https://127.0.0.1:{proxy.port}/proxy/health\n", "")
+    with http_server(proxy.answer, tls=AUTHORITY.server()) as url:
+        called = flagsvc("health", "--port", url.rpartition(":")[2], "--tls-cert", pair)
+    assert called == (0, f"ready: {url}/proxy/health\n", "")

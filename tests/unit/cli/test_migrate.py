@@ -65,13 +65,6 @@ def test_wrong_arguments(
     assert (called.code, called.out) == (2, "") and called.err.startswith(f"flagsvc migrate: {message}")
 
 
-def test_nothing_of_edge(flagsvc: Flagsvc) -> None:
-    """With `--from edge` at least one of its variables has to be there."""
-    assert flagsvc("migrate", "--from", "edge", env={}).err.startswith(
-        "flagsvc migrate: the environment has no variable of Unleash Edge"
-    )
-
-
 def test_a_file_that_is_not_text(flagsvc: Flagsvc, tmp_path: Path) -> None:
     """A file in another encoding is refused by name."""
     (tmp_path / "x.env").write_bytes(b"A=\xff")
@@ -118,30 +111,21 @@ def test_an_env_file_of_another_service(flagsvc: Flagsvc, tmp_path: Path) -> Non
     assert flagsvc("migrate", *file) == (2, "", problem)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "how"),
-    [
-        ((), "mount the result, owned by the user of the image (65532), and name it in FLAGSVC_CONFIG"),
-        (("--format", "variables"), "name the result as `env_file`"),
-        (("--json",), "put the `variables` of the result into `environment`"),
-    ],
-)
-def test_what_a_service_is_given(arguments: tuple[str, ...], how: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
+def test_what_a_service_is_given(flagsvc: Flagsvc, tmp_path: Path) -> None:
     """The note fits the form of the result. Former variables would win over it."""
     (tmp_path / "compose.yaml").write_text(json.dumps({"services": {"edge": {"environment": EDGE}}}))
-    called = flagsvc("migrate", "--compose", str(tmp_path / "compose.yaml"), *arguments)
+    called = flagsvc("migrate", "--compose", str(tmp_path / "compose.yaml"), "--json")
     text = "use an image of flagsvc; remove `entrypoint`, `command` and the former variables;"
+    how = "put the `variables` of the result into `environment`"
     assert f"flagsvc migrate: different: service edge: {text} {how}\n" in called.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "first", "argument"),
     [
-        ((), "", " --config FILE"),
         (("--output", "flagsvc.toml"), "", " --config flagsvc.toml"),
         (("--output", "my flags.toml"), "", " --config 'my flags.toml'"),
         (("--format", "variables", "--output", "x.env"), "with these variables set, ", ""),
-        (("--json",), "with the `variables` of the result set, ", ""),
     ],
 )
 def test_the_last_line_says_how_to_go_on(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import chain
+from unittest.mock import Mock
 
 import pytest
 
@@ -44,17 +45,22 @@ def test_all_addresses(host: str | None) -> None:
         assert describe_scope([server], host) == " (all addresses, IPv6 and IPv4)"
 
 
-@pytest.mark.parametrize("error", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
-def test_ipv4_alone(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
-    """If IPv6 is off, in the kernel or by a setting, the socket is IPv4 only."""
+def without_ipv6(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
+    """Let every socket of IPv6 fail."""
     make = socket.create_server
 
-    def without_ipv6(address: tuple[str, int], *, family: int, **given: int) -> socket.socket:
+    def refuse(address: tuple[str, int], *, family: int, **given: int) -> socket.socket:
         if family == socket.AF_INET6:
             raise OSError(error, "no")
         return make(address, family=family, **given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(socket, "create_server", without_ipv6)
+    monkeypatch.setattr(socket, "create_server", refuse)
+
+
+@pytest.mark.parametrize("error", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
+def test_ipv4_alone(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
+    """If IPv6 is off, in the kernel or by a setting, the socket is IPv4 only."""
+    without_ipv6(monkeypatch, error)
     monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: True)
     [server] = listen("", 0)
     with server:
@@ -66,11 +72,7 @@ def test_ipv4_alone(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
 @pytest.mark.parametrize("error", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
 def test_every_address_where_ipv6_is_off(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
     """`::` asks for IPv6, so it does not become IPv4 alone unseen: the error says how to listen there."""
-
-    def without_ipv6(address: tuple[str, int], **given: int) -> socket.socket:
-        raise OSError(error, "no")
-
-    monkeypatch.setattr(socket, "create_server", without_ipv6)
+    without_ipv6(monkeypatch, error)
     with pytest.raises(ListenError) as caught:
         listen("::", 3000)
     assert str(caught.value) == (
@@ -133,14 +135,7 @@ def test_every_address_of_a_name_with_one_port(monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_address_of_a_family_that_is_off_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """`localhost` also works if ::1 is in the hosts file and IPv6 is off."""
-    make = socket.create_server
-
-    def without_ipv6(address: tuple[str, int], *, family: int, **given: int) -> socket.socket:
-        if family == socket.AF_INET6:
-            raise OSError(errno.EADDRNOTAVAIL, "no")
-        return make(address, family=family, **given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(socket, "create_server", without_ipv6)
+    without_ipv6(monkeypatch, errno.EADDRNOTAVAIL)
     resolve_to(monkeypatch, "::1", "127.0.0.1")
     [server] = listen("localhost", 0)
     with server:
@@ -165,35 +160,19 @@ def test_all_or_nothing(monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
     assert opened[0].fileno() == -1
 
 
-def test_a_port_in_use(taken: int) -> None:
-    """The port and the reason are named, in one line."""
-    with pytest.raises(ListenError) as caught:
-        listen(None, taken)
-    assert str(caught.value) == f"cannot listen on port {taken}: another program is listening there"
-
-
-def test_a_foreign_address() -> None:
-    """The error for an address of another machine names the host."""
-    with pytest.raises(ListenError) as caught:
-        listen("192.0.2.1", 3000)
-    assert str(caught.value) == "cannot listen on `192.0.2.1`, port 3000: this machine does not have that address"
-
-
-def test_an_unknown_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error for an unknown name has the resolver's reason."""
-
-    def unknown(*args: object, **given: object) -> None:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with pytest.raises(ListenError, match="cannot listen on `nowhere`, port 1: name or service not known"):
-        listen("nowhere", 1)
-
-
-def close(groups: list[list[socket.socket]]) -> None:
-    """Close every socket."""
-    for each in chain.from_iterable(groups):
-        each.close()
+def test_why_it_cannot_listen(monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
+    """The port in use, or the host that is another machine's or unknown, and the reason are named, in one line."""
+    unknown = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    for host, port, told in (
+        (None, taken, f"port {taken}: another program is listening there"),
+        ("192.0.2.1", 3000, "`192.0.2.1`, port 3000: this machine does not have that address"),
+        ("nowhere", 1, "`nowhere`, port 1: name or service not known"),
+    ):
+        if host == "nowhere":
+            monkeypatch.setattr(socket, "getaddrinfo", Mock(side_effect=unknown))
+        with pytest.raises(ListenError) as caught:
+            listen(host, port)
+        assert str(caught.value) == f"cannot listen on {told}"
 
 
 @pytest.mark.parametrize("host", [None, "::", "127.0.0.1", "localhost"])
@@ -202,7 +181,9 @@ def test_groups_share_one_port(host: str | None) -> None:
     if not module.HAS_PORT_BALANCING:
         missing("this system does not spread connections over sockets")
     groups = listen_in_groups(host, 0, 3)
-    try:
+    with ExitStack() as opened:
+        for each in chain.from_iterable(groups):
+            opened.enter_context(each)
         assert len(groups) == 3 and len({len(group) for group in groups}) == 1
         [port] = {each.getsockname()[1] for each in chain.from_iterable(groups)}
         assert port != 0
@@ -211,18 +192,13 @@ def test_groups_share_one_port(host: str | None) -> None:
             listen_in_groups(host, port, 2)
         with pytest.raises(ListenError, match="another program is listening there"):
             listen(host, port)
-    finally:
-        close(groups)
 
 
 def test_one_group_where_nothing_is_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     """On other systems all processes share the same sockets."""
     monkeypatch.setattr(module, "HAS_PORT_BALANCING", False)
-    groups = listen_in_groups("127.0.0.1", 0, 3)
-    try:
-        assert len(groups) == 1
-    finally:
-        close(groups)
+    [[only]] = listen_in_groups("127.0.0.1", 0, 3)
+    only.close()
 
 
 def test_no_group_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import socket
 import stat
 from contextlib import closing
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -24,6 +23,7 @@ from flagsvc.process.listen import (
 )
 from flagsvc.process.process import loop_factory
 from flagsvc.settings.table import BY_NAME
+from unit.process.test_tls_sockets import Counting
 
 
 @pytest.fixture
@@ -138,15 +138,6 @@ def there(path: str) -> bool:
     return os.path.exists(path)
 
 
-class Peer(asyncio.Protocol):
-    """Says hello."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Say it."""
-        cast("asyncio.Transport", transport).write(b"hello")
-        transport.close()
-
-
 @pytest.mark.parametrize("make", [None, loop_factory()], ids=["asyncio", "uvloop"])
 @pytest.mark.parametrize("inherited", [False, True])
 def test_connections_are_taken(path: str, make: object, inherited: bool) -> None:
@@ -155,7 +146,7 @@ def test_connections_are_taken(path: str, make: object, inherited: bool) -> None
     async def run() -> bytes:
         [sock] = listen(f"unix:{path}", 0)
         given = socket.socket(fileno=os.dup(sock.fileno())) if inherited else sock
-        server = await serve_socket(given, Peer)
+        server = await serve_socket(given, Counting())
         reader, writer = await asyncio.open_unix_connection(path)
         said = await reader.read()
         writer.close()

@@ -20,6 +20,7 @@ from flagsvc.process.tls import Tls
 from flagsvc.testing import RecordingLog
 from support.apps_options import options
 from support.pki import Authority, written
+from unit.process.test_tls_sockets import Counting
 
 
 async def no_app(scope: object, receive: object, send: object) -> None:
@@ -122,25 +123,6 @@ def test_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
         assert runner.run(asyncio.sleep(0, 7)) == 7
 
 
-class Hello(asyncio.Protocol):
-    """Says a word."""
-
-    def __init__(self, **given: object) -> None:
-        assert set(given) == {"config", "server_state", "app_state"}
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Say it, and end."""
-        cast("asyncio.Transport", transport).write(b"hello")
-        transport.close()
-
-    def handshake_begins(self) -> bool:
-        """Count it."""
-        return True
-
-    def handshake_over(self) -> None:
-        """Count it no longer."""
-
-
 @pytest.mark.parametrize("secure", [False, True])
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
 def test_waiting_connections_are_answered_at_the_end(secure: bool, loop: str, tmp_path: Path) -> None:
@@ -150,7 +132,7 @@ def test_waiting_connections_are_answered_at_the_end(secure: bool, loop: str, tm
     tls = Tls(options(tls_cert=pair), RecordingLog()) if secure else None
 
     async def end() -> bytes:
-        config = uvicorn.Config(no_app, http=cast("Any", Hello), log_config=None, lifespan="off")
+        config = uvicorn.Config(no_app, http=cast("Any", lambda **given: Counting()()), log_config=None, lifespan="off")
         server, door = (
             UvicornServer(config, ShutdownGrace(0.0, lambda: None), tls),
             socket.create_server(("127.0.0.1", 0)),

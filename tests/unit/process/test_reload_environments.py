@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from flagsvc.core.errors import ExtensionError
-from flagsvc.process.reload import keys_of, with_keys
-from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import turns
 from support.aio import asynchronous, until
 from support.environment_samples import write_toml
@@ -270,32 +267,3 @@ async def test_keys_after_a_refusal(tmp_path: Path) -> None:
         around.refusal = None
         await reload(around, {"a": {"clientKeys": ["one"]}})
         assert accepted(around) == {"a": ("one",)}
-
-
-# ---- functions
-
-
-def make(**given: Any) -> ProxyOptions:
-    """Return options."""
-    return ProxyOptions(flagsvc_url=URL, **given)
-
-
-def test_keys_by_place() -> None:
-    """Those of a single environment have no name; other keys can be put in their places."""
-    single = make(client_keys="a", exp_server_side_sdk_config_tokens="b")
-    both = make(environments={"x": {"client_keys": "a"}, "y": {"client_keys": "c"}})
-    servers = "exp_server_side_sdk_config_tokens"
-    assert keys_of(single) == {("", "client_keys"): ("a",), ("", servers): ("b",)}
-    assert keys_of(both) == {
-        ("x", "client_keys"): ("a",),
-        ("x", servers): (),
-        ("y", "client_keys"): ("c",),
-        ("y", servers): (),
-    }
-    for options in (single, both):
-        other = {place: (*keys, "more") if place[0] != "y" else keys for place, keys in keys_of(options).items()}
-        if options is both:
-            other["x", servers] = ()
-        else:
-            other["", servers] = ("b",)
-        assert keys_of(with_keys(options, other)) == other and with_keys(options, keys_of(options)) == options

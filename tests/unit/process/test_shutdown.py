@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import os
 import pty
 import signal
-import socket
 import threading
 
 import pytest
-import uvloop
 
 from flagsvc.process import shutdown as ending
 from flagsvc.process.shutdown import ShutdownGrace, handle_signals
@@ -139,23 +135,3 @@ def test_what_a_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:
     os.close(ours)
     assert not ending.has_terminal()
     os.close(theirs)
-
-
-@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
-@pytest.mark.parametrize("number", [0, 5])
-def test_waiting_connections_are_accepted_at_the_end(loop: str, number: int) -> None:
-    """Connections that wait in the queue when a server's socket is closed are not lost. Later ones are refused."""
-
-    async def close() -> None:
-        door = socket.create_server(("127.0.0.1", 0))
-        address = door.getsockname()
-        server = await asyncio.get_running_loop().create_server(asyncio.Protocol, sock=door)
-        with contextlib.ExitStack() as stack:
-            callers = [stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(number)]
-            taken = [stack.enter_context(each) for each in await ending.close_listeners([server], [door])]
-            assert sorted(each.getpeername() for each in taken) == sorted(each.getsockname() for each in callers)
-            assert all(each.gettimeout() == 0 for each in taken)
-            assert stack.enter_context(socket.socket()).connect_ex(address) != 0
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop if loop == "uvloop" else None) as runner:
-        runner.run(close())

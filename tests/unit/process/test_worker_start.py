@@ -10,10 +10,20 @@ import threading
 import pytest
 
 from flagsvc import ConfigurationError
-from flagsvc.process.worker_start import BLOCKED_SIGNALS, block_signals, portable_options, read_portable, start_worker
+from flagsvc.process.worker_start import (
+    BLOCKED_SIGNALS,
+    PARENT_ONLY,
+    block_signals,
+    portable_options,
+    read_portable,
+    start_worker,
+)
 from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.table import BY_NAME
 from flagsvc.testing import MemoryStore, RecordingLog
 from support.apps_options import options as usual
+from support.option_samples import SAMPLES
+from support.settings_samples import needed
 
 
 def carried(options: ProxyOptions) -> ProxyOptions:
@@ -21,38 +31,13 @@ def carried(options: ProxyOptions) -> ProxyOptions:
     return read_portable(json.loads(json.dumps(portable_options(options))))
 
 
-SAMPLES: dict[str, object] = {
-    "client_keys": "one, two",
-    "port": 0,
-    "proxy_base_path": "base/path",
-    "environment": "staging",
-    "use_json_logger": "yes",
-    "log_level": "Debug",
-    "custom_strategies": "a.py,b.py",
-    "exp_custom_enrichers": ["enrich.py"],
-    "trust_proxy": "loopback, 192.168.1.1/24",
-    "tags": "team:web, url:http://x",
-    "client_keys_header_name": "X-Client-Key",
-    "cors_allowed_headers": "X-One",
-    "cors_exposed_headers": [],
-    "cors_max_age": -1,
-    "cors_origin": "https://A.example.com, https://*.example.org",
-    "http_proxy": "proxy.example.com:3128",
-    "no_proxy": "localhost,.example.com",
-    "exp_bootstrap_url": "https://cdn.example.com/flags.json",
-    "exp_server_side_sdk_config_tokens": "sample-token-5,sample-token-6",
-    "host": "[::1]",
-    "body_limit": "2 kB",
-    "hash_encoding": "UTF-8",
-    "access_log": True,
-}
-"""Options of every kind with values that are not their defaults."""
+CARRIED = [name for name in SAMPLES if BY_NAME[name].field not in PARENT_ONLY and not BY_NAME[name].deprecated]
 
 
-@pytest.mark.parametrize("field", list(SAMPLES))
-def test_options_get_there(field: str) -> None:
+@pytest.mark.parametrize("name", CARRIED)
+def test_options_get_there(name: str) -> None:
     """For any value of an option, the worker has the same value. All other options have their defaults."""
-    options = usual(**{field: SAMPLES[field]})
+    options = usual(**{BY_NAME[each].field: SAMPLES[each][0] for each in (name, *needed(name))})
     assert carried(options) == options
 
 
@@ -68,21 +53,11 @@ def test_what_only_the_parent_needs() -> None:
     assert not [name for name in given if name.startswith("storage")]
 
 
-class Always:
-    """A strategy made in code."""
-
-    name = "always"
-
-    def is_enabled(self, parameters: object, context: object) -> bool:
-        """Return True."""
-        return True
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
         ("logger", RecordingLog()),
-        ("custom_strategies", [Always()]),
+        ("custom_strategies", [object()]),
         ("exp_custom_enrichers", [lambda context: context]),
     ],
 )

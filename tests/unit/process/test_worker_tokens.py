@@ -8,9 +8,9 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import Mock
 
 from flagsvc.http.messages import Request, Response
-from flagsvc.process.worker import ToldGenerations
 from flagsvc.proxy.generations.admission import MAX_TRIES
 from flagsvc.proxy.tokens import Admission, TokenScope
 from flagsvc.proxy.workers import messages
@@ -23,16 +23,6 @@ TOKEN = "*:development.caller"
 LOOKS_UP: dict[str, Any] = {"token_validation": "upstream", "flagsvc_url": "https://one.example/api"}
 DEVELOPMENT: dict[str, Any] = {**LOOKS_UP, "flagsvc_api_token": "*:development.s"}
 PRODUCTION: dict[str, Any] = {**LOOKS_UP, "flagsvc_api_token": "*:production.s"}
-
-
-class Commands:
-    """Carries out the parent's commands about environments."""
-
-    def __init__(self, told: ToldGenerations) -> None:
-        self.reload = told.use
-
-    def leave(self) -> None:
-        """Do nothing: nothing else runs."""
 
 
 class Worker(Beginning):
@@ -78,7 +68,8 @@ async def worker(*first: messages.EnvironmentOptions) -> AsyncIterator[Worker]:
     await connect_channel(here, made.parent)
     await connect_channel(there, made.link.channel)
     made.told.start()
-    made.link.start(made.generations.sources, Commands(made.told))  # type: ignore[arg-type]
+    commands = Mock(reload=made.told.use)  # nothing else runs that a command could end
+    made.link.start(made.generations.sources, commands)
     try:
         yield made
     finally:

@@ -19,10 +19,13 @@ from flagsvc.settings.environments import (
     read_variable,
     rows_for,
     shared_keys,
+    upstream_of,
+    upstream_of_options,
     variable_of,
 )
 from flagsvc.settings.normalise import Given
 from flagsvc.settings.option import Option, Scope
+from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.table import BY_NAME, OPTIONS
 
 ENOUGH = {
@@ -71,22 +74,6 @@ def test_the_name_in_variables(name: str, middle: str) -> None:
 def test_the_variable_of_an_environment(variable: str, of_environment: str) -> None:
     """The name of the environment stands behind our prefix; a variable without the prefix gets it."""
     assert variable_of("prod-eu", variable) == of_environment
-
-
-@pytest.mark.parametrize("option", DIVIDED, ids=lambda option: option.name)
-def test_a_row_of_an_environment(option: Option) -> None:
-    """It is the row of the option but for its variables, all of which have our prefix or its alias. It has no flag."""
-    [row] = [row for row in rows_for("prod-eu") if row.name == option.name]
-    assert (row.environment, option.environment, row.flag) == ("prod-eu", "", "")
-    assert (row.field, row.kind, row.default, row.section) == (
-        option.field,
-        option.kind,
-        option.default,
-        option.section,
-    )
-    assert row.reads == tuple(variable_of("prod-eu", name) for name in option.reads)
-    assert all(variable.name.startswith(("FLAGSVC_PROD_EU_", "UNLEASH_PROD_EU_")) for variable in row.variables)
-    assert [variable.holds_path for variable in row.variables].count(True) == (2 * len(row.reads) if row.secret else 0)
 
 
 def test_the_rows_of_an_environment() -> None:
@@ -299,3 +286,51 @@ def test_a_key_opens_one_environment() -> None:
         "environments: a key is both in `a` and in `c`; each key opens one environment",
     ]
     assert list(shared_keys([("a", one), ("d", keys("three"))])) == []
+
+
+# ---- which environments have the same upstream
+
+
+NEEDED = {"flagsvc_url": "https://h/api", "flagsvc_api_token": "*:production.s", "client_keys": "k"}
+
+
+def made(**more: Any) -> ProxyOptions:
+    """Return options, with these ones."""
+    return ProxyOptions(**{**NEEDED, **more})
+
+
+def upstream(**more: Any) -> str:
+    """Return the identity of the upstream of these options."""
+    return upstream_of_options(made(**more))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"flagsvc_url": "https://other/api"},
+        {"upstream_headers": {"x-tenant": "a"}},
+        {"https_proxy": "http://outbound:3128"},
+        {"no_proxy": "h"},
+        {"upstream_ca": "/ca.pem"},
+        {"upstream_cert": "/cert.pem"},
+        {"upstream_cert": "/cert.pem", "upstream_key": "/key.pem"},
+        {"http_options_reject_unauthorized": False},
+    ],
+    ids=str,
+)
+def test_another_upstream(more: dict[str, Any]) -> None:
+    """What decides who answers, and as whose. A secret of it cannot be read."""
+    found = upstream(**more)
+    assert found != upstream() and len(found) == 64 and set(found) <= set("0123456789abcdef")
+
+
+@pytest.mark.parametrize("more", [{"flagsvc_api_token": "other"}, {"flagsvc_app_name": "x"}, {"upstream_timeout": 1}])
+def test_the_same_upstream(more: dict[str, Any]) -> None:
+    """With any token, any name of the application, and any timeout."""
+    assert upstream(**more) == upstream()
+
+
+def test_values_and_options_agree() -> None:
+    """The warnings of the start mean the same upstreams as the look-ups do."""
+    options = made(upstream_headers={"x-tenant": "a"}, no_proxy="h")
+    assert upstream_of({row.name: getattr(options, row.field) for row in OPTIONS}) == upstream_of_options(options)

@@ -1,7 +1,11 @@
-"""One TOML file for both programs: the flag server reads the table [server], and paths are relative to the file."""
+"""One TOML file for both programs: the flag server reads the table [server], and paths are relative to the file.
+
+The fingerprints of the files that options are read from.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +13,7 @@ import pytest
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.load import load, resolve
+from flagsvc.settings.places import UNREAD, Files, fingerprint, look, read_file, special
 from flagsvc.settings.server import load_server, resolve_server
 from support.settings_samples import BASE
 
@@ -21,13 +26,6 @@ maxAge = 5
 port = 4343
 logLevel = "info"
 """
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return the path of a future configuration file, outside the working directory."""
-    (tmp_path / "etc").mkdir()
-    return tmp_path / "etc" / "flagsvc.toml"
 
 
 @pytest.mark.parametrize("variable", ["FLAGSVC_CONFIG", "UNLEASH_CONFIG", None])
@@ -100,32 +98,23 @@ PATHS: list[tuple[str, Any, Any]] = [
     ("flagsvcUrl", "http://h/api", "http://h/api"),
     ("storage", "file:state/here", "file://{}/state/here"),
     ("storage", "none", "none"),
+    ("database", "flags.db", "{}/flags.db"),
+    ("database", "sqlite:///flags.db", "sqlite:///{}/flags.db"),
+    ("database", "sqlite:////var/flags.db", "sqlite:////var/flags.db"),
+    ("database", "~/flags.db", "~/flags.db"),
+    ("database", "postgresql://h/flags", "postgresql://h/flags"),
+    ("seed", "seed.yaml", "{}/seed.yaml"),
 ]
 
 
 @pytest.mark.parametrize(("name", "given", "kept"), PATHS)
 def test_relative_paths_go_by_the_file(name: str, given: Any, kept: Any, file: Path) -> None:
-    """Relative paths in the file are relative to the folder of the file. Absolute paths do not change."""
-    file.write_text(f"{name} = {given!r}\n")
+    """Relative paths in the file, also in [server], are relative to the folder of the file. Absolute paths do not change."""
+    of_the_server = name in ("database", "seed")
+    file.write_text(f"{'[server]' if of_the_server else ''}\n{name} = {given!r}\n")
+    read = resolve_server(HOME, file, {}) if of_the_server else resolve(BASE if name != "flagsvcUrl" else {}, file, {})
     expected = tuple(each.format(file.parent) for each in kept) if isinstance(kept, tuple) else kept.format(file.parent)
-    assert resolve(BASE if name != "flagsvcUrl" else {}, file, {}).values[name] == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "kept"),
-    [
-        ("database", "flags.db", "{}/flags.db"),
-        ("database", "sqlite:///flags.db", "sqlite:///{}/flags.db"),
-        ("database", "sqlite:////var/flags.db", "sqlite:////var/flags.db"),
-        ("database", "~/flags.db", "~/flags.db"),
-        ("database", "postgresql://h/flags", "postgresql://h/flags"),
-        ("seed", "seed.yaml", "{}/seed.yaml"),
-    ],
-)
-def test_relative_paths_of_the_server_go_by_the_file(name: str, given: str, kept: str, file: Path) -> None:
-    """Paths in [server] are relative to the folder of the file too."""
-    file.write_text(f"[server]\n{name} = {given!r}\n")
-    assert resolve_server(HOME, file, {}).values[name] == kept.format(file.parent)
+    assert read.values[name] == expected
 
 
 def test_files_of_secrets_go_by_the_file(file: Path) -> None:
@@ -151,3 +140,73 @@ def test_a_folder_with_odd_characters(tmp_path: Path) -> None:
     file = folder / "f.toml"
     file.write_text("flagsvcUrl = 'file:flags.json'\n")
     assert resolve({}, file, {}).values["flagsvcUrl"] == f"file://{tmp_path}/a%20b%2520/flags.json"
+
+
+# ---- fingerprints
+
+
+def test_what_was_read_is_what_is_there(tmp_path: Path) -> None:
+    """`look` returns the recorded fingerprint for an unchanged file, and another one for changed content."""
+    path, files = tmp_path / "keys", Files()
+    path.write_text("one")
+    assert read_file(str(path), files) == b"one"
+    assert files == {str(path): look(str(path))}
+    path.write_text("two")
+    assert files[str(path)] != look(str(path)) == fingerprint(b"two")
+
+
+def test_a_fingerprint_says_nothing() -> None:
+    """A fingerprint does not contain the content of the file."""
+    assert b"secret" not in fingerprint(b"secret")
+
+
+@pytest.mark.parametrize("name", ["nowhere", "folder", "nul\0byte"])
+def test_what_cannot_be_read(tmp_path: Path, name: str) -> None:
+    """An unreadable file is recorded as `UNREAD`, and `look` returns the same."""
+    (tmp_path / "folder").mkdir()
+    path, files = str(tmp_path / name), Files()
+    with pytest.raises((OSError, ValueError)):
+        read_file(path, files)
+    assert files == {path: UNREAD} == {path: look(path)}
+
+
+def test_a_file_that_goes_just_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that vanishes during `look` counts as unreadable and raises no error."""
+    monkeypatch.setattr(os.path, "isfile", lambda path: True)
+    assert look(str(tmp_path / "gone")) == UNREAD
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    """A pipe is recorded as None, because it can be read only once. `look` does not open a pipe."""
+    reading, writing = os.pipe()
+    os.write(writing, b"key")
+    os.close(writing)
+    path, files = f"/dev/fd/{reading}", Files()
+    assert read_file(path, files) == b"key"
+    os.close(reading)
+    assert files == {path: None}
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    assert look(str(fifo)) == UNREAD
+
+
+@pytest.mark.parametrize(("name", "is_special"), [("file", False), ("folder", False), ("gone", False), ("fifo", True)])
+def test_what_must_not_be_opened(tmp_path: Path, name: str, is_special: bool) -> None:
+    """Only a pipe is special, because opening one without a writer blocks. A folder or a missing file fails immediately."""
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    assert special(str(tmp_path / name)) == is_special
+
+
+def test_a_link_is_what_it_leads_to(tmp_path: Path) -> None:
+    """A symbolic link that now has another target, as after a secret rotation in Kubernetes, has another fingerprint."""
+    for name in ("first", "second"):
+        (tmp_path / name).write_text(name)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "first")
+    before = look(str(link))
+    other = tmp_path / "other"
+    other.symlink_to(tmp_path / "second")
+    other.rename(link)
+    assert look(str(link)) == fingerprint(b"second") != before

@@ -5,8 +5,10 @@ The options that limit callers have safe defaults.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -79,19 +81,16 @@ TAKEN: dict[Callable[[Any], object], list[tuple[object, object]]] = {
     ],
     # a folder, a server or none; in code it may be a path
     parse_storage: [
-        ("none", "none"),
+        *((same, same) for same in ("none", "file:///var/lib/flags", "redis://h", "unix:///run/redis.sock?db=3")),
         ("NONE", "none"),
-        ("file:///var/lib/flags", "file:///var/lib/flags"),
         (Path("/var/lib/my flags"), "file:///var/lib/my%20flags"),
         (Path("/a%20b"), "file:///a%2520b"),
         ("/var/lib/my flags", "file:///var/lib/my%20flags"),
         ("/a%20b", "file:///a%2520b"),
         ("/var/lib/flags/", "file:///var/lib/flags"),
-        ("redis://h", "redis://h"),
         ("Redis://h:1/2", "redis://h:1/2"),
         ("valkey://u:p@h", "redis://u:p@h"),
         ("valkeys://h", "rediss://h"),
-        ("unix:///run/redis.sock?db=3", "unix:///run/redis.sock?db=3"),
     ],
     NAME_PREFIX.parse: [(text, text) for text in ("flagsvc", "a", "eu:flags/{1}._-", "x" * 100)],
     # names of headers become lower case, methods upper case
@@ -167,6 +166,7 @@ SHOWN: dict[Callable[[Any], object], list[tuple[object, object]]] = {
     # in the largest exact unit
     of.show_size: [(1048576, "1 MB"), (1024, "1 kB"), (1536, "1536"), (102400, "100 kB"), (0, "0")],
     of.show_tags: [((("a", "b:c"), ("d", "e")), "a:b:c, d:e")],
+    GROUP_ROLES.show: [((("a", "admin"), ("b", "member:shop")), "a=admin, b=member:shop")],
     # a missing value is a dash; zero and false are values
     of.as_text: [
         *((None, "-"), ("", "-"), ((), "-"), (True, "true"), (False, "false"), (0, "0"), (("a", "b"), "a, b")),
@@ -199,37 +199,49 @@ def test_what_is_shown(show: Callable[[Any], object], value: object, text: objec
     assert show(value) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "table"),
-    [
-        ({"a": {}, "b": {}}, "a"),
-        ({"a": "x", "b": {}}, "b"),
-        ({1: {}}, "1"),
-        ({}, "NAME"),
-        ({"a": "x"}, "NAME"),
-        ({"\n": {}, "a.b": {}}, "NAME"),
+HINTS: dict[Callable[[Any], object], list[tuple[object, str]]] = {
+    # a table was meant for one of several environments: the first of its tables with a plain name is in the hint
+    of.ENVIRONMENT.parse: [
+        ({"a": {}, "b": {}}, r"^did you mean `\[environments\.a\]`\?$"),
+        ({"a": "x", "b": {}}, r"^did you mean `\[environments\.b\]`\?$"),
+        ({1: {}}, r"^did you mean `\[environments\.1\]`\?$"),
+        ({}, r"^did you mean `\[environments\.NAME\]`\?$"),
+        ({"a": "x"}, r"^did you mean `\[environments\.NAME\]`\?$"),
+        ({"\n": {}, "a.b": {}}, r"^did you mean `\[environments\.NAME\]`\?$"),
     ],
-)
-def test_a_table_in_place_of_an_environment(value: object, table: str) -> None:
-    """It was meant for one of several environments: the first of its tables with a plain name is in the hint."""
-    with pytest.raises(RefusedError, match=rf"^did you mean `\[environments\.{table}\]`\?$"):
-        of.ENVIRONMENT.parse(value)
+    of.parse_header_value: [("tökén", "header")],
+    # the nearest word, if one is similar
+    of.LOG_LEVEL.parse: [("eror", "did you mean `error`"), ("xyz", "^$")],
+    # the page that tells how to port it (behaviour: Odd values)
+    FILES.parse: [
+        (f"good.py,{name}", r"ported to Python, as a list `strategies`: see docs/how-to/custom")
+        for name in ("a.js", "a.MJS", "dir/a.cjs", "a.ts")
+    ],
+    of.parse_logger: [("debug", "`debug`")],
+    # the form that takes any group, and the place in JSON; a text with commas is several pairs
+    GROUP_ROLES.parse: [
+        ("a = admin, cn=b,a=admin", "a role is admin, editor, viewer, owner:PROJECT or member:PROJECT"),
+        ("CN=Flag Admins,OU=Groups,DC=corp=admin", "a group with a comma needs JSON"),
+        ("Flag Admins,devs=editor", "a group with a comma needs JSON"),
+        ('{"a": "admin"', r"it begins with `\{` and is not JSON: .*at line 1, column"),
+        ('{"a": "admin", "a": "viewer"}', "a group comes twice: give it a list of roles"),
+        ('{"a": "boss"}', "a role is admin, editor"),
+    ],
+}
 
 
-def test_a_header_value_is_ascii() -> None:
-    """A header value that is not ASCII is refused."""
-    assert of.parse_header_value("*:dev.abc") == "*:dev.abc"
-    with pytest.raises(RefusedError, match="header"):
-        of.parse_header_value("tökén")
+@pytest.mark.parametrize(("parse", "given", "hint"), [(parse, *row) for parse in HINTS for row in HINTS[parse]])
+def test_what_is_said_of_what_is_refused(parse: Callable[[Any], object], given: object, hint: str) -> None:
+    """The message says what was probably meant, or what to do."""
+    with pytest.raises(RefusedError, match=hint):
+        parse(given)
 
 
-def test_an_unknown_word_names_the_nearest() -> None:
-    """The error suggests the nearest word if one is similar."""
-    with pytest.raises(RefusedError, match="did you mean `error`"):
-        of.LOG_LEVEL.parse("eror")
-    with pytest.raises(RefusedError) as refusal:
-        of.LOG_LEVEL.parse("xyz")
-    assert str(refusal.value) == ""
+@pytest.mark.parametrize("group", ["CN=Flag Admins,OU=Groups,DC=corp", "{x", 'a"b\\,', "\u00fc,"])
+def test_a_group_with_a_comma_is_shown_as_json(group: str) -> None:
+    """The text gives the same pairs again."""
+    pairs = ((group, "admin"), ("b", "viewer"), (group, "member:shop"))
+    assert set(GROUP_ROLES.parse(GROUP_ROLES.show(pairs))) == set(pairs)
 
 
 def test_extensions_in_code() -> None:
@@ -239,26 +251,10 @@ def test_extensions_in_code() -> None:
     assert of.name_types((strategy, "a.py")) == ("(object)", "a.py")
 
 
-@pytest.mark.parametrize("name", ["a.js", "a.MJS", "dir/a.cjs", "a.ts"])
-def test_javascript_files_say_what_to_do(name: str) -> None:
-    """A JavaScript file is refused with the page that tells how to port it (behaviour: Odd values)."""
-    with pytest.raises(RefusedError, match=r"ported to Python, as a list `strategies`: see docs/how-to/custom"):
-        FILES.parse(f"good.py,{name}")
-
-
-def silent(self: object, text: str) -> None:
-    """A logger's method that does nothing."""
-
-
-Warns = type("Warns", (), dict.fromkeys(("debug", "info", "warn", "error"), silent))
-
-
 def test_a_logger_has_methods() -> None:
-    """The error names the missing method of a logger. `warn` may replace `warning`."""
-    logger = Warns()
+    """`warn` may replace `warning`."""
+    logger = SimpleNamespace(**dict.fromkeys(("debug", "info", "warn", "error"), id))
     assert of.parse_logger(logger) is logger
-    with pytest.raises(RefusedError, match="`debug`"):
-        of.parse_logger("debug")
 
 
 def test_an_object_is_no_text() -> None:
@@ -297,3 +293,58 @@ def test_callers_are_bounded_by_default() -> None:
     """Every option of SECURITY.md's table has a default limit, except the rates."""
     unbounded = {row.name for row in (*OPTIONS, *SERVER_OPTIONS) if row.stops and not (row.default or row.default_text)}
     assert unbounded == WITHOUT
+
+
+# ---- JSON in a variable: the place of an error, and keys that come twice
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"a": {"clientKeys": "s3cret"}', "expecting ',' delimiter (at line 1, column 31)"),
+        ('{\n "a": s3cret}', "expecting value (at line 2, column 7)"),
+        ('{"a": "s3cret\n"}', "invalid control character (at line 1, column 14)"),
+        ('{"a": "s3cret', "unterminated string (at line 1, column 7)"),
+        ('{"a": "\\s3cret"}', "invalid \\escape (at line 1, column 8)"),
+        ('{"a": 1} s3cret', "extra data (at line 1, column 10)"),
+        ('{"a": ' + "[" * 100_000, "nested too deeply"),
+        ('{"a": ' + "9" * 5000 + "}", "a number is too long"),
+    ],
+)
+def test_what_is_no_json(text: str, problem: str) -> None:
+    """The error has the reason and the place, and nothing of the text."""
+    with pytest.raises(ValueError, match=r".") as raised:
+        of.read_json(text)
+    assert str(raised.value) == problem and raised.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": {"clientKeys": ["s3cret"],}}', '{"a": {"clientKeys": ["s3cret",]}}', '{"a": {\n"b": "s3cret"\n,}\n}'],
+)
+def test_a_trailing_comma(text: str) -> None:
+    """The place is told: that of the comma or, before Python 3.13, of what comes behind it."""
+    comma = re.search(r",(?=[}\]])", text)
+    with pytest.raises(ValueError, match=r".") as raised:
+        of.read_json(text)
+    line, column = map(int, re.findall(r"line (\d+), column (\d+)\)$", str(raised.value))[0])
+    assert comma is not None and "s3cret" not in str(raised.value)
+    before = text[: comma.start()]
+    first = before.count("\n") + 1, comma.start() - before.rfind("\n")
+    assert (line, column) in (first, (first[0], first[1] + 1))
+
+
+def test_keys_that_come_twice() -> None:
+    """They are found in every object, each once, with the keys that lead there. The same key in two objects is none."""
+    text = '{"a": {"k": 1, "l": {"m": 1, "m": 2}, "k": 3, "k": 4}, "b": [{"k": 1}, {"k": 1, "k": 2}], "a2": 1, "a2": 2}'
+    assert list(of.repeated_keys(of.read_json(text))) == [((), "a2"), (("a",), "k"), (("a", "l"), "m"), (("b",), "k")]
+    assert list(of.repeated_keys(of.read_json('{"a": {"k": 1}, "b": {"k": 1}}'))) == []
+    assert list(of.repeated_keys([{"a": 1}, 5, None])) == []
+
+
+def test_any_depth() -> None:
+    """What can be read can be searched."""
+    depth = 900
+    deep = of.read_json('{"a":' * depth + '{"k": 1, "k": 2}' + "}" * depth)
+    [(path, key)] = of.repeated_keys(deep)
+    assert (len(path), key) == (depth, "k")

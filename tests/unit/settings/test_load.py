@@ -1,6 +1,7 @@
 """Flags, environment, file, default: every option from every source, precedence, sources of values, and all problems together.
 
 An option of the process needs another option that environments have (behaviour: Several environments).
+A deployment of the reference gets the reference's shape of a variant, others the contract's (decision 0003).
 """
 
 from __future__ import annotations
@@ -184,14 +185,6 @@ def test_every_problem_at_once(file: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("variable", ["UNLEASH_CUSTOM_STRATEGIES_FILE", "EXP_CUSTOM_ENRICHERS_FILE"])
-def test_javascript_must_be_ported(variable: str) -> None:
-    """A JavaScript file is refused with what to do (behaviour: Odd values)."""
-    (problem,) = problems(BASE | {variable: "/app/custom.js"})
-    assert f"(environment {variable})" in problem and "`/app/custom.js`" in problem
-    assert "must be ported to Python" in problem and "docs/how-to/" in problem
-
-
 @pytest.mark.parametrize("name", SECRETS)
 @pytest.mark.parametrize("secret", ["s3cret-\x00", "s3cret-\udcff", "s3cret-ä\x7f"])
 def test_a_malformed_secret_is_not_shown(name: str, secret: str) -> None:
@@ -263,17 +256,9 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert len(problems(BASE | {"PORT": "x"}, tmp_path / "no.toml")) == 2
 
 
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (OSError("s3cret"), "oserror"),
-        (UnicodeDecodeError("utf-8", b"s3cret", 0, 1, "x"), "it is not UTF-8"),
-        (ValueError("s3cret"), "it is not a valid path"),
-    ],
-)
-def test_why_a_file_cannot_be_read(error: Exception, text: str) -> None:
-    """The reason is in lower case and without the content of the file."""
-    assert reason(error) == text
+def test_why_a_file_cannot_be_read() -> None:
+    """The reason of an error without a number is its kind, in lower case and without the content of the file."""
+    assert reason(OSError("s3cret")) == "oserror"
 
 
 @pytest.mark.parametrize(
@@ -403,3 +388,62 @@ def test_a_key_that_no_environment_can_use() -> None:
     tables: dict[str, dict[str, object]] = {name: {"flagsvc_api_token": name, "client_keys": name} for name in "ab"}
     with pytest.raises(ConfigurationError, match="upstream_key: has no effect without upstream_cert; give both"):
         ProxyOptions(flagsvc_url="http://h/api", upstream_key=KEY, environments=tables)
+
+
+# ---- variants
+
+
+STATE = "variantFeatureState"
+UPSTREAM = "http://flags.example/api"
+TOKENS = {"UNLEASH_API_TOKEN": "t", "UNLEASH_PROXY_CLIENT_KEYS": "k"}
+REFERENCE = TOKENS | {"UNLEASH_URL": UPSTREAM}
+OURS = {"FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k", "FLAGSVC_URL": UPSTREAM}
+FOLLOWS = "environment UNLEASH_URL, as the reference answers"
+
+
+@pytest.mark.parametrize(
+    ("env", "value", "source"),
+    [
+        (REFERENCE, True, FOLLOWS),
+        (OURS, False, "default"),
+        (OURS | {"UNLEASH_URL": UPSTREAM}, False, "default"),
+        (REFERENCE | {"FLAGSVC_URL": " "}, True, FOLLOWS),
+        (TOKENS | {"FLAGSVC_URL": UPSTREAM}, False, "default"),
+        (
+            REFERENCE | {"FLAGSVC_VARIANT_FEATURE_STATE": "false"},
+            False,
+            "environment FLAGSVC_VARIANT_FEATURE_STATE",
+        ),
+        (OURS | {"UNLEASH_VARIANT_FEATURE_STATE": "true"}, True, "environment UNLEASH_VARIANT_FEATURE_STATE"),
+    ],
+)
+def test_the_default_follows_the_name_of_the_upstream(env: dict[str, str], value: bool, source: str) -> None:
+    """UNLEASH_URL makes it true, FLAGSVC_URL false, and a value of its own wins. The source says why."""
+    loaded = load(env, None, {})
+    assert (loaded.options.variant_feature_state, loaded.sources[STATE]) == (value, source)
+
+
+def test_places_that_the_reference_does_not_have(tmp_path: Path) -> None:
+    """A flag, a file and code give the contract's shape. An option in a file wins over UNLEASH_URL."""
+    file = tmp_path / "flagsvc.toml"
+    file.write_text(f'flagsvcUrl = "{UPSTREAM}"\n')
+    assert not load(TOKENS, file, {}).options.variant_feature_state
+    assert not load(REFERENCE, None, {"flagsvcUrl": UPSTREAM}).options.variant_feature_state
+    assert not ProxyOptions(flagsvc_url=UPSTREAM, flagsvc_api_token="t", client_keys="k").variant_feature_state
+    file.write_text(f"{STATE} = false\n")
+    assert not load(REFERENCE, file, {}).options.variant_feature_state
+
+
+def test_each_environment_follows_its_own_upstream() -> None:
+    """An environment without an upstream of its own follows that of the process."""
+    env = {"FLAGSVC_ENVIRONMENTS": "a,b,c,d", "UNLEASH_URL": UPSTREAM}
+    env |= {f"FLAGSVC_{name}_API_TOKEN": name for name in "ABCD"}
+    env |= {f"FLAGSVC_{name}_PROXY_CLIENT_KEYS": f"{name}-key" for name in "ABCD"}
+    env |= {"FLAGSVC_B_URL": UPSTREAM, "UNLEASH_C_URL": UPSTREAM, "FLAGSVC_D_VARIANT_FEATURE_STATE": "no"}
+    resolved = resolve(env, None, {})
+    assert not resolved.problems
+    states = {name: values[STATE] for name, values in resolved.values["environments"]}
+    assert states == {"a": True, "b": False, "c": True, "d": False}
+    assert resolved.sources[f"environments.c.{STATE}"] == "environment UNLEASH_C_URL, as the reference answers"
+    env["FLAGSVC_VARIANT_FEATURE_STATE"] = "false"
+    assert not any(values[STATE] for _, values in resolve(env, None, {}).values["environments"])

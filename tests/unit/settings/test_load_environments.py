@@ -277,15 +277,6 @@ def test_every_problem_at_once(file: Path) -> None:
     ]
 
 
-def test_a_key_of_two_environments() -> None:
-    """Each key opens one environment, so no key is in two of them."""
-    given = tables("", clientKeys=["s3cret", "mine"])
-    given[SECOND]["expServerSideSdkConfig.tokens"] = ["s3cret"]
-    assert problems(as_variable(given)) == [
-        f"environments: a key is both in `{FIRST}` and in `{SECOND}`; each key opens one environment"
-    ]
-
-
 def test_a_wrong_name_is_no_environment(file: Path) -> None:
     """It is a problem of its own: nothing is said to be missing in it, nor for the process."""
     write_toml(file, {"a b": {}})

@@ -6,7 +6,6 @@ Options that have no effect without another option.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from flagsvc.settings.names import DIVIDED
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.render import what_is_set
 from flagsvc.settings.server import resolve_server
-from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS
+from flagsvc.settings.table import BY_NAME, OPTIONS
 from support.environment_samples import as_variable, required, write_toml
 from support.settings_samples import BASE, base_without
 
@@ -189,16 +188,6 @@ def test_a_misspelt_option_that_environments_share(tmp_path: Path) -> None:
     assert told.startswith("environments.a: clientKeys is required")
 
 
-@pytest.mark.parametrize("name", REQUIRED)
-@pytest.mark.parametrize("value", [5, [["s3cret"]], "\x01"])
-def test_a_required_option_with_a_wrong_value(name: str, value: object, tmp_path: Path) -> None:
-    """A value that is refused is one problem, in JSON and in a file: the option is not called required as well."""
-    table = required("a") | {name: value}
-    file = write_toml(tmp_path / "flagsvc.toml", {"a": table})
-    for told in (problems({"FLAGSVC_ENVIRONMENTS": json.dumps({"a": table})}), problems({}, file)):
-        assert len(told) == 1 and told[0].startswith(f"environments.a: {name} (") and "s3cret" not in told[0]
-
-
 @pytest.mark.parametrize(
     ("url", "is_named"),
     [
@@ -220,17 +209,6 @@ def test_the_options_that_may_change_while_the_proxy_runs() -> None:
     rows = [option for option in OPTIONS if option.reloads]
     assert [row.name for row in rows] == ["flagsvcApiToken", "clientKeys", "expServerSideSdkConfig.tokens"]
     assert all(row.secret and not row.in_code_only for row in rows)
-
-
-def test_both_programs_end_alike() -> None:
-    """The flag server has the same option for the grace period as the proxy."""
-    assert BY_NAME["shutdownGrace"] in SERVER_OPTIONS
-
-
-def test_the_defaults() -> None:
-    """The defaults, in seconds, suit a load balancer that probes every few seconds, and callers that change their keys."""
-    found = [BY_NAME[name].default for name in ("shutdownGrace", "watchInterval", "keyOverlap")]
-    assert found == [5, 2, 60]
 
 
 ALONE = [option.name for option in OPTIONS if option.needs]

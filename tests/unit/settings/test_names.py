@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from flagsvc.settings import real_server
 from flagsvc.settings.edge import BY_VARIABLE, ROWS, EdgeVariable, Fate, Takes
 from flagsvc.settings.kinds import BOOLEAN, MOST_HINTS
 from flagsvc.settings.names import SETTABLE, TABLES, flatten
@@ -104,8 +105,9 @@ HAVE_OPTIONS = (Fate.SAME, Fate.MILLISECONDS, Fate.REVERSED)
 
 
 def test_a_variable_has_one_row() -> None:
-    """No two rows have the same name."""
+    """No two rows have the same name, in the table of Edge and in that of a real server."""
     assert len(BY_VARIABLE) == len(ROWS) > 80
+    assert len(real_server.BY_VARIABLE) == len(real_server.ROWS) > 90
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

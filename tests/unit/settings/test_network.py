@@ -15,18 +15,21 @@ from flagsvc.settings.load import resolve
 from flagsvc.settings.server import resolve_server
 
 LONGEST = f"unix:/{'x' * 99}"
+
+
+def same(*values: object) -> dict[object, object]:
+    """Return rows of values that are kept as they are."""
+    return {value: value for value in values}
+
+
 TAKEN: dict[Callable[[Any], object], dict[Any, object]] = {
     # an http or https API, or a document in a file
     net.parse_base_url: {
-        "http://localhost:4242/api": "http://localhost:4242/api",
+        **same("http://localhost:4242/api", "HTTPS://Example.com", "http://[::1]:80/x", "http://u:p@h"),
+        **same("file:///etc/flags.json", "file:///with%20blank"),
         "http://localhost:4242/api/": "http://localhost:4242/api",
-        "HTTPS://Example.com": "HTTPS://Example.com",
-        "http://[::1]:80/x": "http://[::1]:80/x",
-        "http://u:p@h": "http://u:p@h",
-        "file:///etc/flags.json": "file:///etc/flags.json",
         "file:/etc/flags.json": "file:///etc/flags.json",
         "FILE://localhost/etc/flags.json": "file:///etc/flags.json",
-        "file:///with%20blank": "file:///with%20blank",
         "file:///with blank": "file:///with%20blank",
         "file:///a/../b": "file:///b",
     },
@@ -47,30 +50,20 @@ TAKEN: dict[Callable[[Any], object], dict[Any, object]] = {
     },
     # a name or an address, in brackets or not; an absolute path is a Unix socket
     net.parse_host: {
-        "127.0.0.1": "127.0.0.1",
-        "0.0.0.0": "0.0.0.0",
-        "::": "::",
+        **same("127.0.0.1", "0.0.0.0", "::", "fe80::1%eth0", "localhost", "web-1.internal", "unix.example"),
+        **same("unix:/run/p.sock", LONGEST),
         "[::]": "::",
         "0:0:0:0:0:0:0:0": "::",
         "::0.0.0.0": "::",
         "[::1]": "::1",
-        "fe80::1%eth0": "fe80::1%eth0",
-        "localhost": "localhost",
-        "web-1.internal": "web-1.internal",
-        "unix.example": "unix.example",
-        "unix:/run/p.sock": "unix:/run/p.sock",
         "unix:///run/p.sock": "unix:/run/p.sock",
         "/run/p.sock": "unix:/run/p.sock",
-        LONGEST: LONGEST,
     },
     # a host and a port, only a port, or a Unix socket
     net.parse_address: {
-        "127.0.0.1:9090": "127.0.0.1:9090",
-        ":9090": ":9090",
-        "[::1]:0": "[::1]:0",
+        **same("127.0.0.1:9090", ":9090", "[::1]:0", "unix:/run/a.sock"),
         "admin.example: 80": "admin.example:80",
         "UNIX:///run/a.sock": "unix:/run/a.sock",
-        "unix:/run/a.sock": "unix:/run/a.sock",
         "/run/a.sock": "unix:/run/a.sock",
     },
     # a leading slash, and none behind
@@ -108,16 +101,12 @@ TAKEN: dict[Callable[[Any], object], dict[Any, object]] = {
     net.parse_origin: {
         "*": "*",
         "https://a.com,*": "*",
-        "https://a.com": "https://a.com",
+        **same("https://a.com", "capacitor://localhost", "http://[::1]:3000", ("https://a.com", "null"), ()),
         "HTTPS://A.com:8443/": "https://a.com:8443",
         "https://a.com,": ("https://a.com",),
         ("https://a.com",): ("https://a.com",),
-        ("https://a.com", "null"): ("https://a.com", "null"),
         "https://*.example.com": ("https://*.example.com",),
         "http://localhost:*": ("http://localhost:*",),
-        "capacitor://localhost": "capacitor://localhost",
-        "http://[::1]:3000": "http://[::1]:3000",
-        (): (),
     },
     # an exclamation mark leaves a network out
     net.REACH.parse: {
@@ -246,17 +235,21 @@ def test_a_url_as_base_path_says_what_is_expected() -> None:
         )
 
 
-@pytest.mark.parametrize(("host", "hint"), [("unix:run/p.sock", "whole path"), (f"{LONGEST}x", "at most 100 bytes")])
-def test_a_refused_unix_socket_says_why(host: str, hint: str) -> None:
+@pytest.mark.parametrize(
+    ("parse", "given", "hint"),
+    [
+        (net.parse_host, "unix:run/p.sock", "whole path"),
+        (net.parse_host, f"{LONGEST}x", "at most 100 bytes"),
+        # 1 may mean one hop or true
+        (net.parse_trust, "1", "write `true`"),
+        # the name is for webhooks only
+        (net.NETWORKS.parse, "metadata", "neither an address nor a CIDR"),
+    ],
+)
+def test_a_refusal_says_why(parse: Callable[[Any], object], given: str, hint: str) -> None:
     """The hint tells what is expected."""
     with pytest.raises(RefusedError, match=hint):
-        net.parse_host(host)
-
-
-def test_a_number_of_hops_is_told_apart() -> None:
-    """1 may mean one hop or true, so the error suggests `true`."""
-    with pytest.raises(RefusedError, match="write `true`"):
-        net.parse_trust("1")
+        parse(given)
 
 
 def test_names_of_networks_stand_for_networks() -> None:
@@ -265,12 +258,6 @@ def test_names_of_networks_stand_for_networks() -> None:
     assert [str(ipaddress.ip_network(each)) for each in networks][:-1] == list(networks[:-1])
     assert ipaddress.ip_address("127.1.2.3") in ipaddress.ip_network(networks[0])
     assert networks[-1] == "10.0.0.1"
-
-
-def test_metadata_is_no_network_of_proxies() -> None:
-    """The name is for webhooks only."""
-    with pytest.raises(RefusedError, match="neither an address nor a CIDR"):
-        net.NETWORKS.parse("metadata")
 
 
 @pytest.mark.parametrize(

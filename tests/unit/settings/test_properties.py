@@ -288,7 +288,6 @@ Texts = Mapping[str, Mapping[str, str]]
 FEW = settings(BOUNDED, max_examples=60)
 """Each example is read in every form."""
 FIT_NAMES = st.lists(st.sampled_from(["a", "b", "prod-eu", "Z9.x", "test_2", "7"]), unique=True, min_size=1, max_size=3)
-DIVIDED_NAMES = st.sampled_from([option.name for option in DIVIDED])
 VARIABLE, JSON_FILE = "FLAGSVC_ENVIRONMENTS", "FLAGSVC_ENVIRONMENTS_FILE"
 PLACE = re.compile(r"\((environment|file) [^)]*\)")
 SOMEWHERE = re.compile(rf"{PLACE.pattern}|^configuration file |: set FLAGSVC_\w+, |: a key is both in `.+` and in `")
@@ -358,7 +357,7 @@ def any_tables(draw: st.DrawFn) -> Texts:
     for name in draw(FIT_NAMES):
         more = {
             option: SAMPLES[option][0] if draw(st.booleans()) else draw(PLAUSIBLE | ANY_TEXT)
-            for option in draw(st.lists(DIVIDED_NAMES, unique=True, max_size=4))
+            for option in draw(st.lists(OPTION_NAMES, unique=True, max_size=4))
         }
         left_out = draw(st.sampled_from(["", "", "clientKeys", "flagsvcUrl"]))
         table = {**required(name, left_out), **more}
@@ -391,7 +390,7 @@ def test_all_forms_mean_the_same(tables: Texts, tmp_path: Path) -> None:
 @FEW
 @given(
     wrong=st.dictionaries(
-        st.sampled_from(["a", "prod-eu"]), st.lists(DIVIDED_NAMES, unique=True, min_size=1, max_size=4), min_size=1
+        st.sampled_from(["a", "prod-eu"]), st.lists(OPTION_NAMES, unique=True, min_size=1, max_size=4), min_size=1
     )
 )
 def test_a_wrong_value_is_one_problem_with_its_place(wrong: dict[str, list[str]], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from flagsvc.settings.edge import Fate
 from flagsvc.settings.load import resolve
 from flagsvc.settings.places import Resolved
-from flagsvc.settings.real_server import BY_VARIABLE, ROWS, RealVariable, adopted_text
+from flagsvc.settings.real_server import ROWS, RealVariable, adopted_text
 from flagsvc.settings.render import as_json, in_effect
 from flagsvc.settings.server import resolve_server
 from flagsvc.settings.table import SERVER_OPTIONS
@@ -30,11 +30,6 @@ def problem(**environment: str) -> str:
     """Return the only problem of an environment."""
     (text,) = read(**environment).problems.values()
     return text
-
-
-def test_a_variable_has_one_row() -> None:
-    """No two rows have the same name."""
-    assert len(BY_VARIABLE) == len(ROWS) > 90
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -28,20 +26,6 @@ def test_an_option_without_the_one_it_needs_is_refused(option: Option) -> None:
     """An option without the option that it needs is a problem that names both."""
     with pytest.raises(ConfigurationError, match=f"has no effect without {option.needs}; give both, or neither"):
         load_server(HOME, {option.name: SERVER_SAMPLES[option.name][0]})
-
-
-def test_every_row_is_an_option_in_code() -> None:
-    """Rows and fields of ServerOptions are the same options."""
-    assert {field.name for field in fields(ServerOptions)} == {option.field for option in SERVER_OPTIONS}
-
-
-def test_no_two_rows_share_a_name_a_flag_or_a_variable() -> None:
-    """Each flag and each variable belongs to only one option."""
-    for names in (
-        [option.flag for option in SERVER_OPTIONS],
-        [variable.name for option in SERVER_OPTIONS for variable in option.variables],
-    ):
-        assert not [name for name, times in Counter(names).items() if times > 1]
 
 
 def needed_by(option: Option) -> dict[str, str]:

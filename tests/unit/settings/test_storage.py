@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.options import ProxyOptions, secrets_of
 from flagsvc.settings.storage import STORAGE, RedisAddress, parse_storage, server_at
 
@@ -80,9 +79,3 @@ def test_passwords_are_secrets() -> None:
     assert {"in-the-url", "beside-it"} <= set(found)
     assert secrets_of(options(storage="redis://h")) == secrets_of(options(storage="none"))
     assert "in-the-url" not in repr(options(storage="redis://:in-the-url@h"))
-
-
-def test_a_key_without_its_certificate() -> None:
-    """A key without its certificate is refused."""
-    with pytest.raises(ConfigurationError, match="storage_cert"):
-        options(storage="rediss://h", storage_key="/etc/tls/key.pem")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import fields
+from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -12,73 +13,51 @@ import pytest
 
 from flagsvc.settings.base import Converted
 from flagsvc.settings.kinds import RefusedError
-from flagsvc.settings.option import Option, Section
+from flagsvc.settings.option import Option, Section, Variable
 from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.server import ServerOptions
 from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS, ProxyRows, ServerRows
 from support.option_samples import SAMPLES, bounds, sample
 
-SPECIFIED: dict[str, tuple[tuple[str, ...], object]] = {
-    "flagsvcUrl": (("FLAGSVC_URL",), None),
-    "flagsvcApiToken": (("FLAGSVC_API_TOKEN",), ""),
-    "clientKeys": (("FLAGSVC_PROXY_CLIENT_KEYS",), ()),
-    "proxySecrets": (("FLAGSVC_PROXY_SECRETS",), ()),
-    "port": (("PORT", "PROXY_PORT"), 3000),
-    "proxyBasePath": (("PROXY_BASE_PATH",), ""),
-    "flagsvcAppName": (("FLAGSVC_APP_NAME",), "flagsvc-proxy"),
-    "flagsvcInstanceId": (("FLAGSVC_INSTANCE_ID",), None),
-    "refreshInterval": (("FLAGSVC_FETCH_INTERVAL",), 5000),
-    "metricsInterval": (("FLAGSVC_METRICS_INTERVAL",), 30000),
-    "metricsJitter": (("FLAGSVC_METRICS_JITTER",), 0),
-    "environment": (("FLAGSVC_ENVIRONMENT",), None),
-    "projectName": (("FLAGSVC_PROJECT_NAME",), None),
-    "logger": ((), None),
-    "useJsonLogger": (("JSON_LOGGER",), False),
-    "logLevel": (("LOG_LEVEL",), "warn"),
-    "customStrategies": (("FLAGSVC_CUSTOM_STRATEGIES_FILE",), ()),
-    "trustProxy": (("TRUST_PROXY",), False),
-    "namePrefix": (("FLAGSVC_NAME_PREFIX",), None),
-    "tags": (("FLAGSVC_TAGS",), ()),
-    "upstreamHeaders": (("FLAGSVC_UPSTREAM_HEADERS",), ()),
-    "upstreamAuthHeader": (("FLAGSVC_UPSTREAM_AUTH_HEADER",), "authorization"),
-    "clientKeysHeaderName": (("CLIENT_KEY_HEADER_NAME",), "authorization"),
-    "storageProvider": ((), None),
-    "enableOAS": (("ENABLE_OAS",), False),
-    "enableAllEndpoint": (("ENABLE_ALL_ENDPOINT",), False),
-    "dialects": (("FLAGSVC_DIALECTS",), ("proxy", "frontend", "client")),
-    "cors.allowedHeaders": (("CORS_ALLOWED_HEADERS",), ()),
-    "cors.credentials": (("CORS_CREDENTIALS",), False),
-    "cors.exposedHeaders": (("CORS_EXPOSED_HEADERS",), ("ETag",)),
-    "cors.maxAge": (("CORS_MAX_AGE",), 172800),
-    "cors.methods": (("CORS_METHODS",), ("GET", "POST")),
-    "cors.optionsSuccessStatus": (("CORS_OPTIONS_SUCCESS_STATUS",), 204),
-    "cors.origin": (("CORS_ORIGIN",), "*"),
-    "cors.preflightContinue": (("CORS_PREFLIGHT_CONTINUE",), False),
-    "httpOptions.rejectUnauthorized": (("HTTP_OPTIONS_REJECT_UNAUTHORIZED",), True),
-    "httpProxy": (("HTTP_PROXY", "http_proxy"), None),
-    "httpsProxy": (("HTTPS_PROXY", "https_proxy"), None),
-    "expBootstrap": ((), None),
-    "expBootstrap.url": (("EXP_BOOTSTRAP_URL",), None),
-    "expBootstrap.urlHeaders.Authorization": (("EXP_BOOTSTRAP_AUTHORIZATION",), None),
-    "expServerSideSdkConfig.tokens": (("EXP_SERVER_SIDE_SDK_CONFIG_TOKENS",), ()),
-    "expCustomEnrichers": (("EXP_CUSTOM_ENRICHERS_FILE",), ()),
-}
+CONTRACT = (Path(__file__).resolve().parents[3] / "docs" / "contract" / "specification").with_suffix(".md")
+ROW = re.compile(r"^\| (\S+) \| (\(none\)|[A-Z_]+(?: or [A-Z_]+)*) \| (.+?) \| .+ \|$", re.MULTILINE)
+SPECIFIED = ROW.findall(CONTRACT.read_text())
 """The two tables of options: name, variables, default (specification: Options; Experimental options)."""
+NO_VALUE = ("required", "none", "unset", "empty", "generated", "a simple logger", "those that the preflight asks for")
+"""What stands in the place of a default that is no value."""
 
 RENAMED = {"exp_bootstrap_url_headers_authorization": "exp_bootstrap_authorization"}
 """The options whose name in code is not their name in snake case."""
 
-LIMITS = {"bodyLimit": 102400, "metricsBodyLimit": 1048576, "headerLimit": 16384, "queryLimit": 16384}
-"""The limits of sizes, in bytes (behaviour: Size limits)."""
+DEFAULTS = {
+    "bodyLimit": 102400,
+    "metricsBodyLimit": 1048576,
+    "headerLimit": 16384,
+    "queryLimit": 16384,
+    "keepAliveTimeout": 75,
+    "shutdownGrace": 5,
+    "watchInterval": 2,
+    "keyOverlap": 60,
+}
+"""Limits in bytes (behaviour: Size limits), and seconds: idle connections outlive the common 60 s of a load balancer, the grace
+suits its probes, and the overlap suits callers that change their keys."""
 
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 
 
-@pytest.mark.parametrize("name", SPECIFIED)
-def test_rows_of_the_specification(name: str) -> None:
+@pytest.mark.parametrize(("name", "variables", "default"), SPECIFIED)
+def test_rows_of_the_specification(name: str, variables: str, default: str) -> None:
     """The table has every option of the specification with its variables and its default."""
-    option = BY_NAME[name]
-    assert (option.reads, option.default) == SPECIFIED[name]
-    assert option.in_code_only == (not option.reads)
+    reads = tuple(re.findall("[A-Z_]+", variables))
+    option = BY_NAME.get(name) or next(row for row in OPTIONS if row.reads[:1] == reads[:1])
+    assert option.reads[: len(reads)] == reads and option.in_code_only == (not reads)
+    expected = ("", (), None) if default in NO_VALUE else (option.parse(default.strip("`")),)
+    assert option.default in expected
+
+
+def test_the_specification_has_its_rows() -> None:
+    """If the tables of the page change their form, these tests must not pass with nothing to check."""
+    assert len(SPECIFIED) == 40
 
 
 def test_what_is_required() -> None:
@@ -86,24 +65,27 @@ def test_what_is_required() -> None:
     assert {option.name for option in OPTIONS if option.required} == {"flagsvcUrl", "flagsvcApiToken", "clientKeys"}
 
 
-@pytest.mark.parametrize("name", LIMITS)
-def test_limits(name: str) -> None:
-    """The limits have their defaults (behaviour: Size limits)."""
-    assert BY_NAME[name].default == LIMITS[name]
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_limits_and_times(name: str) -> None:
+    """They have their defaults. The flag server has the same option for the grace period as the proxy."""
+    assert BY_NAME[name].default == DEFAULTS[name]
+    assert name != "shutdownGrace" or BY_NAME[name] in SERVER_OPTIONS
 
 
-def test_keep_alive_outlives_a_load_balancer() -> None:
-    """By default an idle connection stays open longer than the common 60 s."""
-    assert BY_NAME["keepAliveTimeout"].default == 75
+def test_variables_have_aliases() -> None:
+    """A FLAGSVC_ variable has an UNLEASH_ alias after it. Other names have no alias (behaviour: Names of variables)."""
+    assert BY_NAME["flagsvcUrl"].variables == (Variable("FLAGSVC_URL", False), Variable("UNLEASH_URL", False))
+    assert BY_NAME["port"].variables == (Variable("PORT", False), Variable("PROXY_PORT", False))
 
 
-def test_no_two_rows_share_a_name() -> None:
-    """Each name, field, flag and variable belongs to only one row."""
+@pytest.mark.parametrize("rows", [OPTIONS, SERVER_OPTIONS], ids=["proxy", "flag server"])
+def test_no_two_rows_share_a_name(rows: tuple[Option, ...]) -> None:
+    """Each name, field, flag and variable belongs to only one row of a program."""
     for names in (
-        [option.name for option in OPTIONS],
-        [option.field for option in OPTIONS],
-        [option.flag for option in OPTIONS if option.flag],
-        [variable.name for option in OPTIONS for variable in option.variables],
+        [option.name for option in rows],
+        [option.field for option in rows],
+        [option.flag for option in rows if option.flag],
+        [variable.name for option in rows for variable in option.variables],
     ):
         assert [name for name, count in Counter(names).items() if count > 1] == []
 
@@ -116,8 +98,9 @@ def test_rows_lie_together_by_section() -> None:
 
 
 def test_code_takes_and_keeps_every_option() -> None:
-    """`ProxyOptions` has a field for every row, one for the options of several environments, and no other."""
+    """`ProxyOptions` has a field for every row, one for `environments`, and no other; `ServerOptions` has those of its rows."""
     assert {field.name for field in fields(ProxyOptions)} == {*(option.field for option in OPTIONS), "environments"}
+    assert {field.name for field in fields(ServerOptions)} == {option.field for option in SERVER_OPTIONS}
 
 
 @pytest.mark.parametrize("option", [*OPTIONS, *SERVER_OPTIONS], ids=lambda option: option.name)

@@ -52,15 +52,9 @@ def test_what_another_command_reads_is_no_mistake(name: str) -> None:
         ("FLAGSVC_ADMIN_TOKN", "", ""),
         # of another kind: a port is no token, a secret no seed, a key no number of workers
         ("FLAGSVC_METRICS_PORT", "", "PORT"),
-        ("FLAGSVC_TLS_PORT", "", ""),
-        ("FLAGSVC_SECRET", "", ""),
-        ("FLAGSVC_KEYS", "", ""),
-        ("FLAGSVC_STORAGE_URL", "", ""),
-        ("FLAGSVC_ADMIN_PASSWORD", "", ""),
+        *((f"FLAGSVC_{name}", "", "") for name in ("TLS_PORT", "SECRET", "KEYS", "STORAGE_URL", "ADMIN_PASSWORD")),
         # alike only in the prefix
-        ("FLAGSVC_DEBUG", "", ""),
-        ("FLAGSVC_FEATURES", "", ""),
-        ("FLAGSVC_LOG", "", ""),
+        *((f"FLAGSVC_{name}", "", "") for name in ("DEBUG", "FEATURES", "LOG")),
     ],
 )  # fmt: skip
 def test_a_hint_names_what_the_program_reads(name: str, proxy: str, server: str) -> None:

@@ -58,13 +58,6 @@ def test_certificates(secure: FakeAdmin, authority: trustme.CA, flagsvc: Flagsvc
     assert careless.err == f"flagsvc validate: warning: the certificate of `{secure.url}` is not checked\n"
 
 
-def test_https_where_plain_http_is_spoken(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """An https URL for a plain HTTP server is reported without the error codes of a library."""
-    called = validate(flagsvc, tmp_path, "--url", admin.url.replace("http:", "https:"))
-    assert called.code == 2
-    assert called.err.endswith(": wrong version number; it may speak plain HTTP there\n")
-
-
 def test_a_server_that_does_not_answer(flagsvc: Flagsvc, tmp_path: Path) -> None:
     """--timeout limits the wait, in seconds."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

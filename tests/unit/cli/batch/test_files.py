@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from pathlib import Path
@@ -41,12 +40,6 @@ def test_a_data_set(name: str, content: str, tmp_path: Path) -> None:
     found = read_flags(file(tmp_path, content, name))
     assert found.bare and found.value == DATA
     assert found.request("p", "e") == {"project": "p", "environment": "e", "data": DATA}
-
-
-def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`-` is standard input."""
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(DATA).encode())))
-    assert read_flags("-").value == DATA
 
 
 def test_a_whole_request(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import shlex
 import pytest
 
 from flagsvc.cli.migrating.edge import file_place, redis_url, translate_edge, translate_storage
-from flagsvc.cli.migrating.edge_tokens import EdgeToken, read_key, read_token, translate_tokens, unique
+from flagsvc.cli.migrating.edge_tokens import EdgeToken, read_key, read_token, translate_tokens
 from flagsvc.cli.migrating.migration import KNOWN, About, Migration, Peer
 from flagsvc.cli.migrating.sources import EdgeCommand, is_edge_command, read_edge_command
 from flagsvc.core.errors import ConfigurationError
@@ -22,12 +22,8 @@ from flagsvc.settings.environments import middle_of
 BASE = {"UPSTREAM_URL": "https://flags.example.com", "TOKENS": "*:production.s3cret"}
 OFFLINE = {"BOOTSTRAP_FILE": "/flags.json"}
 SAMPLES = {
-    "PORT": "8080",
     "INTERFACE": "127.0.0.1",
-    "BASE_PATH": "/edge",
-    "TLS_SERVER_PORT": "8443",
     "CORS_ORIGIN": "https://shop.example.com",
-    "CORS_MAX_AGE": "60",
     "CORS_METHODS": "PUT",
     "CUSTOM_CLIENT_HEADERS": "X-Key: s3cret",
     "PROXY_TRUSTED_SERVERS": "10.0.0.1",
@@ -36,10 +32,6 @@ SAMPLES = {
     "LOG_FORMAT": "json",
     "RUST_LOG": "debug",
     "BOOTSTRAP_FILE": "/f.json",
-    "UPSTREAM_AUTH_HEADER": "X-Upstream",
-    "EDGE_AUTH_HEADER": "X-Edge",
-    "TOKEN_HEADER": "X-Token",
-    "BACKUP_FOLDER": "/backup",
 }
 """A value that is not the default, for variables that do not take any text or number."""
 COMPANIONS = {
@@ -169,12 +161,6 @@ def test_metrics_are_below_the_base_path(given: dict[str, str], base: str) -> No
     assert f"metrics: {path}" in notes(translate_edge(BASE | given, ""), About.CHANGED)
 
 
-@pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy"])
-def test_outbound_proxy(name: str) -> None:
-    """Edge and flagsvc read the same variables for outbound proxies."""
-    assert translate_edge(BASE | {name: "http://p:1"}, "").options["httpsProxy"] == "http://p:1"
-
-
 def test_modes() -> None:
     """The subcommand decides about the mode, else the variables. What the other mode reads is named."""
     both = BASE | OFFLINE | {"CLIENT_TOKENS": "s3cret", "REDIS_URL": "redis://h"}
@@ -302,11 +288,7 @@ def test_file_place(path: str, url: str) -> None:
         ("my.shop:production.s3cret", "my.shop", "production"),
         ("[]:production.s3cret", "[]", "production"),
         (":production.s3cret", "*", "production"),
-        ("s3cret", "", ""),
-        ("shop:s3cret", "", ""),
-        ("shop:.s3cret", "", ""),
-        ("a:b:c.d", "", ""),
-        ("", "", ""),
+        *((text, "", "") for text in ("s3cret", "shop:s3cret", "shop:.s3cret", "a:b:c.d", "")),
     ],
 )
 def test_token(text: str, project: str, environment: str) -> None:
@@ -345,10 +327,9 @@ def tables(tokens: str, keys: str = "") -> Migration:
         ("[]:prod.1,[]:prod.2", ["prod-several", "prod-several-2"]),
         ("c:a-b.1,*:a-b.2,b-c:a.3,*:a.4", ["a-b-c", "a-b", "a-b-c-2", "a"]),
         ("*:Prod.1,*:prod.2", ["Prod", "prod-2"]),
+        ("*:eu-west.1,*:eu_west.2", ["eu-west", "eu_west-2"]),
         ("one,two", ["default", "default-2"]),
-        ("a:prod.1,a:prod.2,a:prod.1", []),
-        ("*:prod.1", []),
-        ("", []),
+        *((tokens, []) for tokens in ("a:prod.1,a:prod.2,a:prod.1", "*:prod.1", "")),
     ],
 )
 def test_names(tokens: str, names: list[str]) -> None:
@@ -358,24 +339,13 @@ def test_names(tokens: str, names: list[str]) -> None:
     assert len({middle_of(name) for name in found.environments}) == len(names)
 
 
-def test_the_same_scope_twice() -> None:
-    """Of two tokens that read the same, one is enough: the other one is named by its number."""
-    found = tables("a:prod.s3cret-1,a:prod.s3cret-2")
-    assert found.options["flagsvcApiToken"] == "a:prod.s3cret-1"
-    (note,) = [note for note in found.notes if note.about is About.IGNORED]
-    assert note.text == "token 2: another one reads the same of environment `prod`"
-
-
 @pytest.mark.parametrize(
     ("tokens", "named"),
     [
         ("a:prod.1,b:prod.2,*:dev.3", ["prod-a, prod-b"]),
         ("a:prod.1,[]:prod.2", ["prod-a, prod-several"]),
         ("a:prod.1,b:prod.2,c:dev.3,d:dev.4", ["prod-a, prod-b", "dev-c, dev-d"]),
-        ("a:prod.1,*:prod.2", []),
-        ("a:prod.1,b:dev.2", []),
-        ("a:prod.1,a:prod.2", []),
-        ("one,two", []),
+        *((tokens, []) for tokens in ("a:prod.1,*:prod.2", "a:prod.1,b:dev.2", "a:prod.1,a:prod.2", "one,two")),
     ],
 )
 def test_projects_of_several_tables(tokens: str, named: list[str]) -> None:
@@ -403,11 +373,8 @@ def test_keys_beside_one_token() -> None:
     assert tables("*:prod.1", "k1@prod,k2@prod").options["clientKeys"] == ["k1", "k2"]
     assert tables("legacy", "k1@prod,k2").options["clientKeys"] == ["k1", "k2"]
     assert not tables("", "k1@prod").complete
-
-
-def test_unique() -> None:
-    """A number is added until the name is free."""
-    assert unique("a", ["a", "a-2", "A_3"]) == "a-4"
+    found = tables("*:prod.1", "k1@prod,k2@staging,k3")
+    assert found.options["clientKeys"] == ["k1"] and len(notes(found, About.NEEDED)) == 2
 
 
 def test_more_environments_than_a_process_can_have() -> None:
