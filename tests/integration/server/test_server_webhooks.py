@@ -13,7 +13,7 @@ from sqlalchemy import delete
 
 from flagsvc.server.application import delete_ended_deliveries, delete_old_events
 from flagsvc.server.store import outbox, schema
-from flagsvc.server.store.outbox import KEPT, LEASE_S, claim, count_waiting
+from flagsvc.server.store.outbox import KEPT, LEASE_S, claim, count_waiting, find_due
 from flagsvc.server.store.store import store_events
 from flagsvc.server.webhooks.sender import MOST_ATTEMPTS, PAUSES_S
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client, our_flag_server
@@ -224,6 +224,19 @@ def test_a_server_that_dies_loses_nothing(client: AppClient, receiver: Receiver,
         clock.ahead += LEASE_S + 1
         receiver.wait_for(2)
     assert receiver.types() == ["webhook-test", "feature-created"]
+
+
+def test_what_is_due_at_this_moment(client: AppClient) -> None:
+    """A delivery can be claimed from the moment on at which its webhook is found due."""
+    number = add_webhook(client, "http://127.0.0.1:1/")
+    add_flags(client, "a")
+    with client.server.store.recording() as tx:
+        [before] = claim(tx.db, number, tx.now, 10)
+        due = tx.now + timedelta(seconds=LEASE_S)
+        assert find_due(tx.db, due - timedelta(milliseconds=1)) == []
+        assert find_due(tx.db, due) == [number]
+        [again] = claim(tx.db, number, due, 10)
+    assert (again.uid, again.attempts) == (before.uid, 2)
 
 
 def test_two_servers_deliver_each_event_once(client: AppClient, receiver: Receiver, database_url: str) -> None:

@@ -1,1 +1,1 @@
-"""Tests of the HTTP client. `transport` is tested in tests/integration/test_upstream_wire_connections.py."""
+"""Tests of the HTTP client. The connections of `transport` are tested in tests/integration/test_upstream_wire_connections.py."""

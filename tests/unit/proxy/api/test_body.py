@@ -6,13 +6,16 @@ Media types, charsets and content codings of a request's body.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.http.media import PLAIN, Media
 from flagsvc.http.messages import HttpError
-from flagsvc.proxy.api.body import LookupBody, media, read_json, read_lookup
+from flagsvc.http.reached_limits import TOGGLES
+from flagsvc.proxy.api.body import LookupBody, media, read_json, read_lenient_lookup, read_lookup
 from support.serving import attempt
 
 SCALARS = st.one_of(
@@ -62,6 +65,14 @@ def test_any_object_is_a_lookup_or_a_400(value: dict[str, object]) -> None:
     assert all(isinstance(name, str) for name in found.toggles)
     assert all(isinstance(each, str) for each in found.context.properties.values())
     assert found.context.user_id is None or found.context.user_id
+
+
+@pytest.mark.parametrize("read", [read_lookup, read_lenient_lookup])
+def test_as_many_toggles_as_the_limit(read: Callable[[object, int], LookupBody]) -> None:
+    """A list may have as many toggles as the limit, and not one more."""
+    assert read({"toggles": ["a", "b"]}, 2).toggles == ["a", "b"]
+    refused = attempt(read, {"toggles": ["a", "b", "c"]}, 2)
+    assert isinstance(refused, HttpError) and refused.limit == TOGGLES
 
 
 @given(st.binary(max_size=30), st.binary(max_size=10))

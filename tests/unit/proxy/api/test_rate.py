@@ -47,15 +47,17 @@ def rates(**settings: object) -> RateLimits:
     return made
 
 
-def ask(
-    limits: RateLimits, key: bytes | None = b"k", peer: str = "192.0.2.1", forwarded: bytes | None = None
-) -> object:
-    """Return what becomes of a request: None, or status, limit and seconds to wait."""
+def told(limits: RateLimits, key: bytes | None = b"k", peer: str = "192.0.2.1") -> object:
+    """Return what a request is told: None if it passes, or the error."""
     call = Call(request(b"GET", b"/proxy"))
     call.request.peer = peer
     call.key = key
-    call.forwarded = forwarded
-    found = attempt(limits.admit, call, KeyCheck(KeySet(["k", "l"])))
+    return attempt(limits.admit, call, KeyCheck(KeySet(["k", "l"])))
+
+
+def ask(limits: RateLimits, key: bytes | None = b"k", peer: str = "192.0.2.1") -> object:
+    """Return what becomes of a request: None, or status, limit and seconds to wait."""
+    found = told(limits, key, peer)
     return (found.status, found.limit, found.retry) if isinstance(found, HttpError) else found
 
 
@@ -73,6 +75,15 @@ def test_keys() -> None:
     assert [ask(limits, b"wrong"), ask(limits, None)] == [(401, "", 0)] * 2
     assert limits.keys is not None and len(limits.keys.young) == 2
     assert {len(name) for name in limits.keys.young} == {32}, "the keys themselves are not kept"
+
+
+@pytest.mark.parametrize(("counted", "whose"), [("key", "with this key"), ("address", "from this address")])
+def test_whose_limit_it_is(counted: str, whose: str) -> None:
+    """The message of a 429 says whose requests are too many."""
+    limits = rates(**{f"rate_limit_{counted}": 1})
+    assert told(limits) is None
+    refused = told(limits)
+    assert isinstance(refused, HttpError) and refused.message == f"too many requests {whose}"
 
 
 def test_without_an_address() -> None:

@@ -87,6 +87,7 @@ def test_what_is_no_date(text: str) -> None:
         " 1.2.3 ",
         "1.2.3-01",
         "",
+        "1.2.3-" + "a" * 251,
         "1.2.3-" + "a" * 260,
         "1.2.3+",
         "1.2.3+b+c",
@@ -101,9 +102,12 @@ def test_what_is_no_version(text: str) -> None:
     assert problem(constraint("SEMVER_LT", text)) == VERSION.format(text)
 
 
-@pytest.mark.parametrize("text", ["1.2.3-beta.1", "1.2.3+b", "1.2.3-rc.1+b.5", "1.2.3+001", "9007199254740991.0.0+x"])
+@pytest.mark.parametrize(
+    "text",
+    ["1.2.3-beta.1", "1.2.3+b", "1.2.3-rc.1+b.5", "1.2.3+001", "9007199254740991.0.0+x", "1.2.3-" + "a" * 250],
+)
 def test_versions(text: str) -> None:
-    """A pre-release and build metadata are taken, as 8.2.0 takes them."""
+    """A pre-release and build metadata are taken, as 8.2.0 takes them, up to 256 characters."""
     assert problem(constraint("SEMVER_LT", text)) is None
 
 
