@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from support import processes
-from support.cli_peers import SERVERS, Peer, typed
+from support.cli_peers import SERVERS, Peer
 
 FEATURES = "/api/admin/projects/default/features"
 STRATEGY: dict[str, Any] = {
@@ -90,17 +89,6 @@ def test_switch(peer: Peer, tmp_path: Path) -> None:
     assert peer.run(tmp_path, "flags", "off", "night", *where, "--yes").code == 0
 
 
-def test_at_a_terminal(peer: Peer, tmp_path: Path) -> None:
-    """The question says who gets the flag; only a yes switches it."""
-    words = [str(word) for word in (*processes.flagsvc(), "flags", "on", "night-mode", "--environment", "production")]
-    env = peer.environment(tmp_path) | {"TERM": "xterm", "COLUMNS": "100"}
-    for answer, code, end in ((b"n\n", 1, "nothing was switched"), (b"y\n", 0, "`night-mode` is on in `production`")):
-        found, shown = typed(words, answer, env=env, cwd=tmp_path)
-        assert (
-            found == code and end in shown and "in `production`, for: 50 % by userId" in shown.replace("Half: ", "")
-        ), shown
-
-
 def test_errors(peer: Peer, tmp_path: Path) -> None:
     """Each error is one clear line: an unknown token, flag, environment and project, and an archived flag."""
     on = ("flags", "on", "night", "--environment")
@@ -115,14 +103,3 @@ def test_errors(peer: Peer, tmp_path: Path) -> None:
         called = peer.run(tmp_path, *words, token=token)
         assert (called.code, called.out, called.err.count("\n")) == (code, "", 1), called
         assert message in called.err, called
-
-
-def test_a_missing_permission_is_named(tmp_path: Path) -> None:
-    """Somebody who may not switch a flag is told the permission."""
-    from support import flagservers
-
-    with flagservers.our_flag_server() as server:
-        peer = Peer(server.root, flagservers.VIEWER_SECRET, "", "")
-        server.admin("/projects/default/features", {"name": "night"})
-        called = peer.run(tmp_path, "flags", "on", "night", "--environment", "development")
-    assert called.code == 2 and "UPDATE_FEATURE_ENVIRONMENT" in called.err and called.err.count("\n") == 1
