@@ -55,19 +55,6 @@ def test_making_one(pages: PageClient) -> None:
     assert pages.form(again, "/new").value("description") == "d"
 
 
-def test_two_people_edit_the_same(pages: PageClient) -> None:
-    """The second one sees what the first did and decides; deleting is refused, too."""
-    mine, theirs = (pages.form(pages.get("/ui/segments/1"), "/1") for _ in range(2))
-    assert pages.press(theirs, "save", c0__values="us", description="theirs").status == 303
-    conflict = pages.press(mine, "save", c0__values="asia")
-    assert conflict.status == 409
-    assert '<td data-label="theirs">region is us</td><td data-label="yours">region is asia</td>' in conflict.text
-    assert pages.post("/ui/segments/1/delete", [("base", mine.value("base"))]).status == 409
-    assert stored(pages)[0]["constraints"][0]["values"] == ["us"]
-    assert pages.press(pages.form(conflict, "/1"), "save").status == 303
-    assert stored(pages)[0]["constraints"][0]["values"] == ["asia"]
-
-
 def test_where_it_is_used(pages: PageClient) -> None:
     """The page links to the strategies that use a segment; it is deleted only when none does."""
     strategy = pages.client.post(STRATEGIES, {"name": "flexibleRollout", "segments": [1]}).json()
