@@ -86,17 +86,6 @@ def test_a_hangup_ends_revoked_tokens(upstream: FakeUpstream) -> None:
         assert {status(proxy, FRONT) for _ in range(6)} == {200}
 
 
-def test_workers_while_the_upstream_fails(upstream: FakeUpstream) -> None:
-    """Callers with unknown tokens are told to try again by every worker; others are answered."""
-    given = {**LOOKING, "FLAGSVC_WORKERS": "2"}
-    tokens, upstream.tokens = upstream.tokens, None
-    with our_proxy(upstream.url, **given) as proxy:
-        assert {ask(proxy.url, headers={"Authorization": FRONT}).status for _ in range(12)} == {503}
-        assert [proxy.get().status for _ in range(6)] == [200] * 6
-        upstream.tokens = tokens
-        wait_until(lambda: status(proxy, FRONT) == 200)
-
-
 def test_ours_below_ours(upstream: FakeUpstream) -> None:
     """A proxy asks the proxy above it, which asks the server: each token opens the same at both, also a project's."""
     with our_proxy(upstream.url, **LOOKING) as above:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
 from support.page_forms import PageClient
 
@@ -71,32 +69,16 @@ def test_where_it_is_used(pages: PageClient) -> None:
     assert pages.get("/ui/segments/x").status == 400
 
 
-@pytest.mark.parametrize(
-    ("secret", "project", "status"),
-    [
-        (OWNER_SECRET, "other", 303),
-        (OWNER_SECRET, "", 403),
-    ],
-)
-def test_who_may_make_one(pages: PageClient, secret: str, project: str, status: int) -> None:
-    """As for the API, the project of the form decides who may make a segment, and change one."""
-    fields = [("do", "save"), ("name", "mine"), ("project", project), ("conditions", "0")]
-    assert pages.post("/ui/segments/new", fields, token=secret).status == status
-    if status == 303:
-        number = next(each["id"] for each in stored(pages) if each["name"] == "mine")
-        form = pages.form(pages.get(f"/ui/segments/{number}", token=USER), f"/{number}")
-        assert pages.press(form, "save", token=secret, description="changed").status == 303
-
-
 def test_the_owner_of_a_project_makes_one_for_it(pages: PageClient) -> None:
-    """The form offers exactly the projects for which its user may make a segment; without any it is disabled."""
+    """The form offers exactly the projects for which its user may make and change a segment; without any it is disabled."""
     assert 'href="/ui/segments/new"' in pages.get("/ui/segments", token=OWNER_SECRET).text
     form = pages.form(pages.get("/ui/segments/new", token=OWNER_SECRET), "/new")
     assert form.value("project") == "other"
+    assert pages.press(form, "save", token=OWNER_SECRET, name="ours", project="").status == 403
     assert pages.press(form, "save", token=OWNER_SECRET, name="ours").status == 303
+    number = next(each["id"] for each in stored(pages) if each["name"] == "ours")
+    form = pages.form(pages.get(f"/ui/segments/{number}"), f"/{number}")
+    assert pages.press(form, "save", token=OWNER_SECRET, description="changed").status == 303
     data = pages.data("/ui/segments/new", token=VIEWER_SECRET)
     assert (data["may"], data["choices"]["projects"]) == (False, [])
     assert pages.data("/ui/segments/new", token=EDITOR_SECRET)["for_all"] is True
-
-
-USER = "user:secret-of-the-admin-user"
