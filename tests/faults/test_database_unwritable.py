@@ -24,7 +24,7 @@ import pytest
 from flagsvc.server.store.engines import make_engine
 from flagsvc.server.store.migrate import known_versions, upgrade
 from flagsvc.server.store.writability import NOT_WRITTEN
-from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, OurFlagServer, our_flag_server
+from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, OurFlagServer, app_client, our_flag_server
 from support.needs import missing, program
 from support.processes import Answer, ask, clean_environment, flagsvc, free_port, scratch
 from support.waiting import wait_until
@@ -109,9 +109,9 @@ def check_refusals(server: OurFlagServer, word: str, why: str) -> None:
 
 def fill(database: Path) -> None:
     """Make a database with a flag, as its owner."""
-    with our_flag_server(database=str(database)) as server:
-        assert create(server, "first").status == 201
-        assert server.ask("POST", f"{FEATURES}/first/environments/development/on").status == 200
+    with app_client(str(database)) as client:
+        assert client.post(f"/api{FEATURES}", {"name": "first"}).status == 201
+        assert client.post(f"/api{FEATURES}/first/environments/development/on").status == 200
 
 
 @contextmanager

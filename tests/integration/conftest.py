@@ -28,19 +28,23 @@ def clock() -> Clock | None:
 
 @pytest.fixture
 def client(database_url: str, request: pytest.FixtureRequest, clock: Clock | None) -> Iterator[AppClient]:
-    """Give a server on each kind of database, with what the module's GIVEN adds to a new database."""
+    """Give a server on each kind of database, with what the module's GIVEN adds to a new database, and its `prepare` does."""
     from support.flagservers import app_client
 
     with app_client(database_url, given=getattr(request.module, "GIVEN", None), clock=clock) as made:
+        if prepare := getattr(request.module, "prepare", None):
+            prepare(made)
         yield made
 
 
 @pytest.fixture
 def pages(database_url: str, request: pytest.FixtureRequest) -> Iterator[PageClient]:
-    """Give the pages of a server on each kind of database, with what the module's GIVEN adds to a new database."""
+    """Give the pages of a server as `client` does."""
     from support.page_forms import page_client
 
     with page_client(database_url, getattr(request.module, "GIVEN", None)) as made:
+        if prepare := getattr(request.module, "prepare", None):
+            prepare(made)
         yield made
 
 

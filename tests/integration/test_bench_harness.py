@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import proxy
-from harness import edge, load, measuring, parts, prepared, procs, servers, upstream
+from harness import edge, load, parts, prepared, procs, servers, upstream
 from harness.load import BenchError
 from harness.measuring import Measuring, Scale, Task
 from harness.results import (
@@ -299,10 +299,3 @@ def test_the_upstream_answers_unchanged() -> None:
         assert first.headers["content-encoding"] == "gzip"
         assert ask(f"{url}/10/api/client/metrics", method="POST", body={}).status == 202
         assert ask(f"{url}/nowhere").status == 404
-
-
-def test_scales_are_what_is_promised() -> None:
-    """The whole has every size; the quick one is a part of it."""
-    assert measuring.FULL.sizes == (10, 100, 350, 1_000, 5_000)
-    assert set(measuring.QUICK.sizes) <= set(measuring.FULL.sizes)
-    assert len(parts.tasks_of(measuring.FULL)) == 13

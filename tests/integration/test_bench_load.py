@@ -81,26 +81,20 @@ CHUNKED = (
 
 
 @pytest.mark.parametrize(
-    ("answer", "encoded"),
+    ("answer", "encoded", "more"),
     [
-        (PLAIN, 0),
-        (CHUNKED, 1),
-        (b"HTTP/1.1 200 OK\r\ncontent-length:  0\r\nconnection: close\r\n\r\n", 0),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 0),
+        (PLAIN, 0, {}),
+        (CHUNKED, 1, {}),
+        (CHUNKED, 1, {"piece": 1}),
+        (b"HTTP/1.1 200 OK\r\ncontent-length:  0\r\nconnection: close\r\n\r\n", 0, {}),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 0, {}),
     ],
 )
-def test_whole_answers(tmp_path: Path, answer: bytes, encoded: int) -> None:
-    """Sized, chunked with extensions and trailers, empty, and closing answers are each one answer."""
-    with loopback(lambda request: answer) as server:
+def test_whole_answers(tmp_path: Path, answer: bytes, encoded: int, more: dict[str, int]) -> None:
+    """Sized, chunked with extensions and trailers, empty, and closing answers are each one answer, also byte by byte."""
+    with loopback(lambda request: answer, **more) as server:
         shot = fire(server, requests_file(tmp_path, 0, 0), Plan(count=12, connections=2, warm=0.0))
     assert (shot.requests, shot.encoded) == (12, 12 * encoded)
-
-
-def test_answers_may_come_in_pieces(tmp_path: Path) -> None:
-    """An answer that arrives byte by byte is understood."""
-    with loopback(lambda request: CHUNKED, piece=1) as server:
-        shot = fire(server, requests_file(tmp_path, 0), Plan(count=2, connections=1, warm=0.0))
-    assert (shot.requests, shot.encoded) == (2, 2)
 
 
 @pytest.mark.parametrize(

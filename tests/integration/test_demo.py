@@ -35,11 +35,6 @@ def demo(folder: Path, **env: str) -> Iterator[Program]:
         yield program
 
 
-def port_of(program: Program) -> int:
-    """The port that the demo's proxy listens on."""
-    return ports_of(program)[0]
-
-
 def ports_of(program: Program) -> tuple[int, int]:
     """The ports that the demo's proxy and its flag server listen on."""
     proxy = re.search(r"listening on http://localhost:(\d+)/proxy", program.output())
@@ -54,9 +49,12 @@ def refused(port: int) -> bool:
         return client.connect_ex(("127.0.0.1", port)) != 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_the_demo(number: int) -> None:
-    """The demo shows a first answer and runs on. A signal ends it with its proxy and flag server: exit code 0, nothing is left."""
+    """The demo shows a first answer and runs on. A signal ends it with its proxy and flag server: exit code 0, nothing is left.
+
+    `running_demo` ends with SIGTERM.
+    """
     with scratch() as folder, demo(folder) as program:
         text = program.output()
         for line in (
@@ -75,7 +73,16 @@ def test_the_demo(number: int) -> None:
         assert [path.name for path in folder.iterdir()] == ["demo.log"]
 
 
-def test_two_demos() -> None:
+@pytest.fixture(scope="module")
+def running_demo() -> Iterator[Program]:
+    """Run a demo beside which, and with which, other things are tried; SIGTERM ends it with exit code 0."""
+    with scratch() as folder, demo(folder) as program:
+        yield program
+        assert program.stop(signal.SIGTERM) == 0
+        assert all(refused(port) for port in ports_of(program))
+
+
+def test_two_demos(running_demo: Program) -> None:
     """The second one uses another port, with any options of another proxy in its environment."""
     other = {"PORT": "1", "FLAGSVC_PROJECT_NAME": "none", "UNLEASH_URL": "http://127.0.0.1:1", "PROXY_BASE_PATH": "/x"}
     other |= {
@@ -83,8 +90,8 @@ def test_two_demos() -> None:
         "HTTP_PROXY": "http://127.0.0.1:1",
         "BASE_URI_PATH": "/y",
     }
-    with scratch() as one, scratch() as two, demo(one) as first, demo(two, **other) as second:
-        assert len({*ports_of(first), *ports_of(second)}) == 4
+    with scratch() as folder, demo(folder, **other) as second:
+        assert len({*ports_of(running_demo), *ports_of(second)}) == 4
         assert "13 toggles" in second.output()
 
 
@@ -112,18 +119,17 @@ def steps(text: str) -> dict[str, str]:
     return {title: lines.strip() for title, lines in found}
 
 
-def test_what_the_demo_tells_to_try() -> None:
+def test_what_the_demo_tells_to_try(running_demo: Program) -> None:
     """Each command line that the demo prints works in a shell in the folder of the repository."""
     needs.program("curl")
-    with scratch() as folder, demo(folder) as program:
-        told = steps(program.output())
-        assert len(told) == 14
-        pages = {title for title, line in told.items() if line.startswith("http")}
-        signing_in = "its pages in a browser: sign in with user:demo-admin-token"
-        assert pages == {"the API in a browser", "its API in a browser", signing_in}
-        for title in pages:
-            assert "<html" in shell(f"curl --fail {told[title]}").lower()
-        answers = {title: shell(line) for title, line in told.items() if title not in pages | SWITCHING}
+    told = steps(running_demo.output())
+    assert len(told) == 14
+    pages = {title for title, line in told.items() if line.startswith("http")}
+    signing_in = "its pages in a browser: sign in with user:demo-admin-token"
+    assert pages == {"the API in a browser", "its API in a browser", signing_in}
+    for title in pages:
+        assert "<html" in shell(f"curl --fail {told[title]}").lower()
+    answers = {title: shell(line) for title, line in told.items() if title not in pages | SWITCHING}
     christmas = toggles(answers["another user, in Australia, at Christmas"])
     assert "new-checkout" in christmas and "winter-sale" not in christmas
     named = toggles(answers["two flags by name, with a context as JSON"])
@@ -139,22 +145,21 @@ def test_what_the_demo_tells_to_try() -> None:
 SWITCHING = {"off", "what the proxy says", "and on again"}
 
 
-def test_switching_a_flag() -> None:
+def test_switching_a_flag(running_demo: Program) -> None:
     """The lines that switch a flag do, and the line below shows it: the proxy knows within a moment."""
     needs.program("curl")
-    with scratch() as folder, demo(folder) as program:
-        told = steps(program.output())
+    told = steps(running_demo.output())
 
-        def is_on() -> bool:
-            [toggle] = toggles(shell(told["what the proxy says"])).values()
-            assert toggle["name"] == "dark-mode"
-            return bool(toggle["enabled"])
+    def is_on() -> bool:
+        [toggle] = toggles(shell(told["what the proxy says"])).values()
+        assert toggle["name"] == "dark-mode"
+        return bool(toggle["enabled"])
 
-        assert is_on()
-        shell(told["off"])
-        program.wait(lambda: not is_on(), "aware that the flag is off", 10)
-        shell(told["and on again"])
-        program.wait(is_on, "aware that the flag is on again", 10)
+    assert is_on()
+    shell(told["off"])
+    running_demo.wait(lambda: not is_on(), "aware that the flag is off", 10)
+    shell(told["and on again"])
+    running_demo.wait(is_on, "aware that the flag is on again", 10)
 
 
 def shell(line: str) -> str:

@@ -1,4 +1,4 @@
-"""The proxy inside other applications: flags arrive, the last usage metrics are sent, two proxies share nothing."""
+"""The proxy in other applications and ASGI servers: flags arrive, the last usage metrics are sent, two proxies share nothing."""
 
 from __future__ import annotations
 
@@ -13,25 +13,23 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from fastapi import FastAPI
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from flagsvc import ProxyApp, ProxyOptions, create_app
+from support.aio import asynchronous, until
 from support.environments import only
 from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
 from support.processes import ROOT, Answer, answers, ask, free_port, running, scratch
+from support.smuggling import mounted
 from support.waiting import wait_until
+from support.worker_pools import document
 
 KEY = {"Authorization": "some-client-key"}
 NEVER = 3_600_000
-
-
-def document(*names: str) -> dict[str, Any]:
-    """A document with these toggles, on for everyone."""
-    features = [{"name": name, "enabled": True, "strategies": [{"name": "default"}]} for name in names]
-    return {"version": 2, "features": features}
 
 
 @pytest.fixture(autouse=True)
@@ -58,25 +56,11 @@ def in_fastapi(proxy: ProxyApp, *, lifespan: bool) -> FastAPI:
     return app
 
 
-def alone(proxy: ProxyApp, *, lifespan: bool) -> ProxyApp:
-    """The proxy with nothing around it; its own base path is the prefix."""
-    return proxy
-
-
 @contextmanager
 def served(app: Any) -> Iterator[str]:
     """Run an application under uvicorn in a thread; end it as uvicorn ends for itself."""
-    port = free_port()
-    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", ws="none"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        wait_until(lambda: server.started)
+    with mounted(app) as port:
         yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(20)
-    assert not thread.is_alive()
 
 
 def look_up(url: str, *names: str) -> Answer:
@@ -96,10 +80,10 @@ def names(answer: Answer) -> list[str]:
 
 
 @pytest.mark.parametrize("lifespan", [False, True], ids=["on its own", "with its parent's lifespan"])
-@pytest.mark.parametrize("mounted", [in_starlette, in_fastapi])
-def test_mounted(upstream: FakeUpstream, mounted: Callable[..., Any], lifespan: bool) -> None:
+@pytest.mark.parametrize("inside", [in_starlette, in_fastapi])
+def test_mounted(upstream: FakeUpstream, inside: Callable[..., Any], lifespan: bool) -> None:
     """Under a prefix flags arrive with the first request, a change arrives, and the last metrics leave once at the end."""
-    with served(mounted(create_app(options(upstream)), lifespan=lifespan)) as url:
+    with served(inside(create_app(options(upstream)), lifespan=lifespan)) as url:
         if lifespan:
             wait_until(lambda: answers(f"{url}/flags/proxy/health"))
         assert names(ask(f"{url}/flags/proxy", headers=KEY)) == ["first", "second"]
@@ -119,23 +103,6 @@ def test_with_a_lifespan_it_starts_before_the_first_request(upstream: FakeUpstre
     with served(in_starlette(create_app(options(upstream)), lifespan=False)):
         pass
     assert upstream.requests == []
-
-
-def test_served_alone(upstream: FakeUpstream) -> None:
-    """As the application itself it follows the server's lifespan events."""
-    with served(create_app(options(upstream, proxy_base_path="base"))) as url:
-        upstream.wait(lambda: upstream.received(REGISTER))
-        assert look_up(f"{url}/base/proxy", "first").status == 200
-    assert counts(upstream) == [{"first": {"yes": 1, "no": 0, "variants": {}}}]
-
-
-def test_the_path_is_answered_below_the_prefix_only(upstream: FakeUpstream) -> None:
-    """Keys are checked only below the prefix; the parent's own paths do not change."""
-    with served(in_fastapi(create_app(options(upstream)), lifespan=True)) as url:
-        wait_until(lambda: answers(f"{url}/flags/proxy/health"))
-        assert ask(f"{url}/flags/proxy").status == 401
-        assert ask(f"{url}/proxy", headers=KEY).status == 404
-        assert ask(f"{url}/flags/nothing", headers=KEY).json()["error"] == "there is nothing at `/nothing`"
 
 
 def test_not_ready(upstream: FakeUpstream, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,17 +293,8 @@ def test_a_failed_start_leaves_nothing(upstream: FakeUpstream, monkeypatch: pyte
     asyncio.run(main())
 
 
-def test_websockets(upstream: FakeUpstream) -> None:
-    """A WebSocket is refused, and starts nothing."""
-    sent: list[Any] = []
-    asyncio.run(create_app(options(upstream))({"type": "websocket", "path": "/"}, nothing_more, collect(sent)))
-    assert [message["type"] for message in sent] == ["websocket.close"]
-    assert upstream.requests == []
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_example_in_a_process(upstream: FakeUpstream, number: int) -> None:
-    """examples/mount_fastapi.py under uvicorn's own command: its flags arrive and its last metrics leave on both signals."""
+def test_the_example_in_a_process(upstream: FakeUpstream) -> None:
+    """examples/mount_fastapi.py under uvicorn's own command: its flags arrive and its last metrics leave."""
     port = free_port()
     env = {"FLAGSVC_URL": upstream.url, "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "some-client-key"}
     env |= {"PYTHONPATH": str(ROOT / "src"), "FLAGSVC_METRICS_INTERVAL": str(NEVER)}
@@ -347,7 +305,7 @@ def test_the_example_in_a_process(upstream: FakeUpstream, number: int) -> None:
             program.wait(lambda: answers(f"http://127.0.0.1:{port}/flags/proxy/health"), "ready")
             assert ask(f"http://127.0.0.1:{port}/").json() == {"flags": "/flags/proxy"}
             assert look_up(f"http://127.0.0.1:{port}/flags/proxy", "first").status == 200
-            program.stop(number)
+            program.stop()
             assert "Traceback" not in program.output()
     assert counts(upstream) == [{"first": {"yes": 1, "no": 0, "variants": {}}}]
 
@@ -380,3 +338,23 @@ def test_without_a_lifespan_in_a_process(upstream: FakeUpstream, number: int, po
         program.stop(number)
         assert "Traceback" not in program.output()
     assert len(counts(upstream)) == posts
+
+
+@asynchronous
+async def test_any_asgi_server_runs_it(upstream: FakeUpstream) -> None:
+    """Hypercorn starts it by its lifespan, serves it, and its last usage metrics leave when it stops."""
+    config, stop = Config(), asyncio.Event()
+    url = f"http://127.0.0.1:{(port := free_port())}/proxy"
+    config.bind, config.errorlog = [f"127.0.0.1:{port}"], None
+    server = asyncio.create_task(serve(create_app(options(upstream)), config, shutdown_trigger=stop.wait))  # type: ignore[arg-type]
+    try:
+        await until(lambda: upstream.requests or server.done())
+        while not await asyncio.to_thread(answers, f"{url}/health"):
+            assert not server.done()
+        assert names(await asyncio.to_thread(ask, url, headers=KEY)) == ["first", "second"]
+        assert (await asyncio.to_thread(look_up, url, "first")).status == 200
+        assert counts(upstream) == []
+    finally:
+        stop.set()
+        await server
+    assert counts(upstream) == [{"first": {"yes": 1, "no": 0, "variants": {}}}]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from test_example_dataset import EXAMPLES, Filled, contexts, ours, real, snapshot
+from test_example_dataset import Filled, contexts, fill, ours, real, snapshot
 from yggdrasil_engine.engine import UnleashEngine  # type: ignore[import-untyped]
 
 from support import flagservers, processes
@@ -165,11 +165,12 @@ def by_node(documents: list[Any]) -> list[Any]:
 
 
 def test_there_and_back() -> None:
-    """Flags of the real server, exported into ours, and back into another environment: three documents, one answer."""
-    data = json.loads((EXAMPLES / "dataset.json").read_text())
+    """Flags of the real server, exported into ours, and back into another environment: three documents, one answer.
+
+    The flags are those of examples/dataset.json, which the real server takes as ours does.
+    """
     with real() as first, ours() as second:
-        batch(first, "import", {"project": "default", "environment": "development", "data": data})
-        before = document(first, first.backend)
+        before = fill(first)
         move(first, second, "development")
         between = document(second, second.backend)
         move(second, first, "production")

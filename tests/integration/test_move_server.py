@@ -118,32 +118,6 @@ def test_from_ours_to_ours(tmp_path: Path) -> None:
         assert code == 0 and ALL_THERE in out
 
 
-def test_archived_and_revived(tmp_path: Path) -> None:
-    """A flag that is archived or active on the source is so on the target, after each change on either server and a run.
-
-    This includes a project that lacks an environment, and a removed description.
-    """
-    archive, revive = "/projects/default/archive", "/projects/default/revive"
-    with flagservers.our_flag_server() as first, flagservers.our_flag_server() as second:
-        source, target = moving.ours(first), moving.ours(second)
-        moving.filled(source, 6)
-        target.admin("/projects/default/environments/production", method="DELETE")
-        source.admin(archive, {"features": ["flag-3"]})
-        moved_again(source, target, tmp_path, {"flag-3"})
-        source.admin(revive, {"features": ["flag-3"]})
-        out = moved_again(source, target, tmp_path, set())
-        assert "moved: 1 revived flag of project `default`\n" in out
-        assert [by_name(target, each) == by_name(source, each) for each in ENVIRONMENTS] == [True, True]
-        target.admin(archive, {"features": ["flag-0", "flag-2"]})
-        moved_again(source, target, tmp_path, set())
-        target.admin("/strategies/opening", {"description": "x", "parameters": []}, "PUT")
-        source.admin("/strategies/opening", {"description": "", "parameters": []}, "PUT")
-        source.admin(archive, {"features": ["flag-0", "flag-2"]})
-        target.admin(archive, {"features": ["flag-2"]})
-        moved_again(source, target, tmp_path, {"flag-0", "flag-2"})
-        assert [by_name(target, each) == by_name(source, each) for each in ENVIRONMENTS] == [True, True]
-
-
 def moved_again(source: Server, target: Server, folder: Path, archived: set[str]) -> str:
     """Move twice and return the output of the first run: these flags are archived then, and the second has nothing to do."""
     code, out, err = moving.move(source, target, folder=folder)

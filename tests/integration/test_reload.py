@@ -1,4 +1,8 @@
-"""Keys and tokens that change while `flagsvc proxy` runs: from files, at SIGHUP, with one process and with several."""
+"""Keys and tokens that change while `flagsvc proxy` runs: from files, at SIGHUP, with one process and with several.
+
+Reloads while callers ask: no request of a lasting key fails, no answer has foreign flags, revoked keys open nothing. The long
+version, with one, two and four workers, is tests/long/test_long_reload.py.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import pytest
 
 from support.fake_upstream import FEATURES, METRICS, FakeUpstream, Reply
 from support.processes import SERVER_SIDE_TOKEN, Proxy, ask, our_proxy
+from support.reload_walk import walking
 from support.worker_pools import HEADERS
 
 QUICK = {"FLAGSVC_WATCH_INTERVAL": "1", "LOG_LEVEL": "info"}
@@ -28,12 +33,11 @@ def opens(proxy: Proxy, key: str, path: str = "") -> set[int]:
     return {ask(proxy.url + path, headers={"Authorization": key}).status for _ in range(8)}
 
 
-@pytest.mark.parametrize("number", ["1", "2"])
-def test_keys_that_are_exchanged_and_taken_away(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
+def test_keys_that_are_exchanged_and_taken_away(upstream: FakeUpstream, tmp_path: Path) -> None:
     """In every process a replaced key is still accepted, and a removed key is revoked at once; no log has a key."""
     keys = tmp_path / "keys"
     env = {"UNLEASH_PROXY_CLIENT_KEYS": "", "FLAGSVC_PROXY_CLIENT_KEYS_FILE": put(keys, "former-client-key\n")}
-    with our_proxy(upstream.url, FLAGSVC_WORKERS=number, FLAGSVC_KEY_OVERLAP="600", **env, **QUICK) as proxy:
+    with our_proxy(upstream.url, FLAGSVC_WORKERS="2", FLAGSVC_KEY_OVERLAP="600", **env, **QUICK) as proxy:
         assert opens(proxy, "former-client-key") == {200} and opens(proxy, "present-client-key") == {401}
         put(keys, "present-client-key,another-client-key\n")
         proxy.program.wait(lambda: "keys and tokens have changed" in proxy.program.output(), "reading the keys")
@@ -62,34 +66,12 @@ def test_sighup(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
         assert proxy.program.stop() == 0
 
 
-@pytest.mark.parametrize("number", ["1", "2"])
-def test_a_wrong_configuration(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
-    """It is refused with one line, without a secret, and nothing changes. The line names an option that needs a restart."""
-    file = tmp_path / "flagsvc.toml"
-    good = 'clientKeys = ["first-client-key"]\nkeepAliveTimeout = {}\n'
-    file.write_text(good.format(5))
-    env = {"FLAGSVC_WORKERS": number, "FLAGSVC_CONFIG": str(file), "UNLEASH_PROXY_CLIENT_KEYS": "", **QUICK}
-    with our_proxy(upstream.url, **env) as proxy:
-        put(file, 'clientKeys = ["other-client-key"]\nkeepAliveTimeout = "often"\nport = -1\n')
-        said = "the configuration cannot be read again, the old one stays"
-        proxy.program.wait(lambda: said in proxy.program.output(), "refusing")
-        assert opens(proxy, "first-client-key") == {200} and opens(proxy, "other-client-key") == {401}
-        put(file, good.format(7))
-        restart = "these options have changed and need a restart options=keepAliveTimeout"
-        proxy.program.wait(lambda: restart in proxy.program.output(), "naming what needs a restart")
-        output = proxy.program.output()
-        assert (
-            output.count(said) == 1 and "often" in output and "client-key" not in output and "Traceback" not in output
-        )
-
-
-@pytest.mark.parametrize("number", ["1", "2"])
-def test_another_token_for_the_upstream(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
+def test_another_token_for_the_upstream(upstream: FakeUpstream, tmp_path: Path) -> None:
     """It is used at once, without an ETag, also for usage metrics. The document is stored under its key for the next start."""
     token = tmp_path / "token"
     stored = tmp_path / "stored"
     former, present = (f"*:development.{each}-api-token" for each in ("former", "present"))
-    env = {"UNLEASH_API_TOKEN": "", "FLAGSVC_API_TOKEN_FILE": put(token, former), "FLAGSVC_WORKERS": number}
+    env = {"UNLEASH_API_TOKEN": "", "FLAGSVC_API_TOKEN_FILE": put(token, former), "FLAGSVC_WORKERS": "2"}
     env |= {"FLAGSVC_FETCH_INTERVAL": "600000", "FLAGSVC_STORAGE": stored.as_uri()}
     with our_proxy(upstream.url, **env, **QUICK) as proxy:
         upstream.wait(lambda: upstream.received(FEATURES))
@@ -110,26 +92,6 @@ def test_another_token_for_the_upstream(upstream: FakeUpstream, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("number", ["1", "2"])
-def test_a_token_that_may_be_for_other_flags(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
-    """The present flags are served until the upstream has answered with it, to keys that both lists have."""
-    token, keys = tmp_path / "token", tmp_path / "keys"
-    env = {"UNLEASH_API_TOKEN": "", "FLAGSVC_API_TOKEN_FILE": put(token, "former-api-token"), "FLAGSVC_WORKERS": number}
-    env |= {"UNLEASH_PROXY_CLIENT_KEYS": "", "FLAGSVC_PROXY_CLIENT_KEYS_FILE": put(keys, "both-key,former-key")}
-    asked = ("both-key", "former-key", "present-key")
-    with our_proxy(upstream.url, **env, **QUICK) as proxy:
-        proxy.program.wait(lambda: opens(proxy, "both-key") == {200}, "being ready")
-        upstream.replies[FEATURES] = Reply(503)
-        keys.write_text("both-key,present-key")
-        put(token, "present-api-token")
-        said = "an environment is not ready with its new options, the former one still answers"
-        proxy.program.wait(lambda: said in proxy.program.output(), "asking with the new token")
-        assert [opens(proxy, key) for key in asked] == [{200}, {401}, {503}]
-        del upstream.replies[FEATURES]
-        proxy.program.wait(lambda: opens(proxy, "present-key") == {200}, "taking the place")
-        assert [opens(proxy, key) for key in asked] == [{200}, {401}, {200}]
-
-
-@pytest.mark.parametrize("number", ["1", "2"])
 def test_sighup_asks_the_upstream(upstream: FakeUpstream, number: str) -> None:
     """SIGHUP polls at once, even if the upstream asked for an hour's pause, or the next poll is in ten minutes."""
     env = {"FLAGSVC_WORKERS": number, "FLAGSVC_FETCH_INTERVAL": "600000"}
@@ -144,3 +106,17 @@ def test_sighup_asks_the_upstream(upstream: FakeUpstream, number: str) -> None:
         proxy.program.process.send_signal(signal.SIGHUP)
         upstream.wait(lambda: len(upstream.received(FEATURES)) == 3)
         assert proxy.program.stop() == 0
+
+
+def test_several_environments_under_load(tmp_path: Path) -> None:
+    """Two workers with ten environments."""
+    with walking(tmp_path, seed=1, number=2) as walk:
+        walk.steps(10)
+
+
+def test_a_single_environment_under_load(tmp_path: Path) -> None:
+    """Two workers with one environment: the last change is of its upstream, and of a key with it."""
+    with walking(tmp_path, seed=1, number=2, single=True) as walk:
+        walk.steps(4)
+        walk.step("another upstream")
+        walk.settle()

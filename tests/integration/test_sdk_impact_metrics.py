@@ -127,12 +127,11 @@ def sums(upstream: FakeUpstream, name: str) -> Counter[tuple[tuple[str, str], ..
     return found
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_node_sdk(upstream: FakeUpstream, workers: str) -> None:
+def test_node_sdk(upstream: FakeUpstream) -> None:
     """What npm `unleash-client` measures comes under its name, once, also after posts that fail; it never counts a flag."""
     upstream.replies[METRICS] = Reply(503)
     with (
-        proxy(upstream.url, "--workers", workers) as url,
+        proxy(upstream.url, "--workers", "2") as url,
         processes.node_script("service", NODE, "unleash-client", f"{url}/api", processes.SERVER_SIDE_TOKEN) as program,
     ):
         upstream.wait(lambda: upstream.received(METRICS, 503))

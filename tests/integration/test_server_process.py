@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pty
@@ -12,11 +11,13 @@ import shutil
 import socket
 import subprocess
 import termios
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from flagsvc.cli import main
 from flagsvc.core.version import INTERPRETED_WARNING
 from support import needs, processes
 from support.flagservers import USER_SECRET, our_flag_server
@@ -25,6 +26,7 @@ from support.processes import LISTENING, ask
 from support.waiting import wait_until
 
 TOKEN = re.compile(r"FLAGSVC_ADMIN_TOKEN=(user:[0-9a-f]{20,})")
+Run = Callable[..., tuple[int, str]]
 
 
 OF_THE_MACHINE = (INTERPRETED_WARNING, "flagsvc made a new database: ")
@@ -137,30 +139,6 @@ def test_an_address_for_operators(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (0, f"ready: {operators}/base/ready\n"), done.stderr
 
 
-def test_all_addresses_are_told(tmp_path: Path) -> None:
-    """A server that listens on all addresses says so, and how to listen on this machine alone."""
-    port = processes.free_port()
-    command = [*processes.flagsvc(), "server", "--port", str(port), "--database", tmp_path / "flags.db"]
-    with processes.running("server", command, env={}, folder=tmp_path) as program:
-        program.wait(lambda: "flagsvc ready" in program.output(), "ready")
-        assert without_warning(program).splitlines()[0] == (
-            f"{LISTENING} http://localhost:{port} (all addresses, IPv6 and IPv4;"
-            " --host 127.0.0.1 limits it to this machine)"
-        )
-
-
-def test_mistakes_are_json_too(tmp_path: Path) -> None:
-    """A start that fails says so in a line of JSON, with the exit code it has without."""
-    command = [*map(str, processes.flagsvc()), "server", "--database", str(tmp_path / "flags.db"), "--use-json-logger"]
-    missing = ["--seed", str(tmp_path / "nosuch"), "--port", str(processes.free_port())]
-    for more, code in ((missing, 2), (["--port", "x"], 2), (["--host", "192.0.2.1"], 1)):
-        env = processes.clean_environment(tmp_path)
-        run = [*command, *more]
-        done = subprocess.run(run, env=env, capture_output=True, text=True, timeout=60, check=False)
-        said = [line for line in map(json.loads, done.stderr.splitlines()) if line["level"] != "warn"]
-        assert (done.returncode, [line["level"] for line in said]) == (code, ["fatal"])
-
-
 def test_the_lines_to_go_on_with_work(tmp_path: Path) -> None:
     """Pasted into a shell as they are printed, they make a flag, switch it on and make a token; a proxy's document then has it."""
     shutil.which("curl") or needs.missing("curl is not installed")
@@ -175,109 +153,60 @@ def test_the_lines_to_go_on_with_work(tmp_path: Path) -> None:
         assert [(each["name"], each["enabled"]) for each in document["features"]] == [("first-flag", True)]
 
 
-def test_a_seed_is_written_once(tmp_path: Path) -> None:
-    """The content of the seed is there. A restart with the same file changes nothing."""
-    given = {"features": [{"name": "a"}, {"name": "b"}]}
-    for _ in range(2):
-        with our_flag_server(given=given, folder=tmp_path) as server:
-            server.program.wait(lambda: "ready" in server.program.output(), "ready")
-            assert "ready: 2 feature flags in" in server.program.output()
-            assert "FLAGSVC_ADMIN_TOKEN" not in server.program.output()
-            assert server.ask("GET", "/admin/maintenance", token=USER_SECRET).status == 200
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Give what runs a flag server that ends by itself, in this process, and returns its exit code and output."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FLAGSVC_DATABASE_URL", str(tmp_path / "flags.db"))
+
+    def call(*arguments: str) -> tuple[int, str]:
+        code = main(["server", "--host", "127.0.0.1", "--port", "0", *arguments])
+        return code, "".join(capsys.readouterr())
+
+    return call
 
 
-def test_a_changed_seed_is_left_out_and_can_be_added(tmp_path: Path) -> None:
-    """The server starts with the existing data and says how to add the seed. Then it reports what it added, once."""
-    with our_flag_server(given={"features": [{"name": "a"}]}, folder=tmp_path) as server:
-        server.program.wait(lambda: "flagsvc ready: 1 feature flag in" in server.program.output(), "ready")
-    changed = {"features": [{"name": "a"}, {"name": "b"}], "tokens": [{"type": "admin", "secret": "*:*.changed"}]}
-    with our_flag_server(given=changed, folder=tmp_path) as server:
-        server.program.wait(lambda: "flagsvc ready: 1 feature flag in" in server.program.output(), "ready")
-        assert "warn  the seed is not applied" in server.program.output()
-        assert "--seed-mode add" in server.program.output()
-        assert server.ask("GET", "/admin/maintenance", token="*:*.changed").status == 401
-    for told in (True, False):
-        with our_flag_server("--seed-mode", "add", given=changed, folder=tmp_path) as server:
-            server.program.wait(lambda: "flagsvc ready: 2 feature flags in" in server.program.output(), "ready")
-            assert ("flagsvc seed: added 1 feature, 1 token\n" in server.program.output()) is told
-            assert "the seed is not applied" not in server.program.output()
-            assert server.ask("GET", "/admin/maintenance", token="*:*.changed").status == 200
-            assert server.ask("GET", "/admin/maintenance", token=USER_SECRET).status == 200
-
-
-def test_a_seed_after_a_plain_first_start(tmp_path: Path) -> None:
-    """The guide's first commands do not prevent a seed: all of it is added, and the first token is still accepted."""
-    (secret,) = TOKEN.findall(read_terminal(tmp_path, processes.free_port()))
-    with our_flag_server(given={"features": [{"name": "a"}]}, folder=tmp_path) as server:
-        server.program.wait(lambda: "flagsvc ready: 1 feature flag in" in server.program.output(), "ready")
-        for token in (secret, USER_SECRET):
-            assert server.ask("GET", "/admin/maintenance", token=token).status == 200
-
-
-def run(folder: Path, *arguments: str, **env: str) -> tuple[int, str]:
-    """Run a flag server that ends by itself. Returns its exit code and output."""
-    port = ["--port", "0"] if "--port" not in arguments else []
-    command = [str(part) for part in [*processes.flagsvc(), "server", "--host", "127.0.0.1", *port, *arguments]]
-    variables = processes.clean_environment(folder) | {"FLAGSVC_DATABASE_URL": str(folder / "flags.db")} | env
-    done = subprocess.run(command, env=variables, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
-    return done.returncode, done.stdout + done.stderr
-
-
-MISTAKES: dict[str, tuple[list[str], dict[str, str], int, str]] = {
-    "no such folder, and none can be made": (["--database", "/proc/none/flags.db"], {}, 1, "the folder `/proc/none`"),
-    "a folder for a file": (["--database", "."], {}, 1, "the database failed"),
-    "no database": (["--database", "nosuch.txt"], {}, 1, "the database"),
-    "an unknown scheme": (["--database", "mysql://me:hunter2@db/flags"], {}, 2, "the database's URL is not understood"),
-    "no server": (["--database", "postgresql://me:hunter2@127.0.0.1:1/flags"], {}, 1, "the database failed"),
-    "no seed": (["--seed", "none.json"], {}, 2, "the seed file `none.json` cannot be read"),
-    "a seed that is none": (["--seed", "nosuch.txt"], {}, 2, "nosuch.txt"),
-    "two wrong options": (["--port", "x"], {"LOG_LEVEL": "loud"}, 2, "2 problems"),
-    "an unknown option": (["--prot", "1"], {}, 2, "unknown option `--prot`; did you mean `--port`?"),
+MISTAKES: dict[str, tuple[list[str], int, str]] = {
+    "no such folder, and none can be made": (["--database", "/proc/none/flags.db"], 1, "the folder `/proc/none`"),
+    "a folder for a file": (["--database", "."], 1, "the database failed"),
+    "no database": (["--database", "nosuch.txt"], 1, "the database"),
+    "no server": (["--database", "postgresql://me:hunter2@127.0.0.1:1/flags"], 1, "the database failed"),
+    "no seed": (["--seed", "none.json"], 2, "the seed file `none.json` cannot be read"),
+    "a seed that is none": (["--seed", "nosuch.txt"], 2, "nosuch.txt"),
 }
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told_in_a_line(tmp_path: Path, mistake: str) -> None:
+def test_a_mistake_is_told_in_a_line(run: Run, tmp_path: Path, mistake: str) -> None:
     """The exit code is 1 for an obstacle and 2 for a wrong input. There is no traceback and no password."""
-    arguments, env, code, text = MISTAKES[mistake]
+    arguments, code, text = MISTAKES[mistake]
     (tmp_path / "nosuch.txt").write_text("{ this is neither\n: JSON nor YAML" * 100)
-    found, output = run(tmp_path, *arguments, **env)
+    found, output = run(*arguments)
     assert (found, text in output) == (code, True), output
     assert "Traceback" not in output and "hunter2" not in output
     assert len(output.splitlines()) <= 3
     assert "listening" not in output
 
 
-def test_a_port_in_use_is_told(tmp_path: Path) -> None:
+def test_mistakes_are_json_too(run: Run) -> None:
+    """A start that fails says so in a line of JSON, with the exit code it has without."""
+    for more, wanted in ((["--seed", "nosuch"], 2), (["--port", "x"], 2), (["--host", "192.0.2.1"], 1)):
+        code, output = run("--use-json-logger", *more)
+        said = [line for line in map(json.loads, output.splitlines()) if line["level"] != "warn"]
+        assert (code, [line["level"] for line in said]) == (wanted, ["fatal"])
+
+
+def test_a_port_in_use_is_told(run: Run, tmp_path: Path) -> None:
     """The error comes before anything is opened: no database is created."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        code, output = run(tmp_path, "--port", str(taken.getsockname()[1]))
+        code, output = run("--port", str(taken.getsockname()[1]))
     assert code == 1
     assert "another program is listening there" in output
     assert not (tmp_path / "flags.db").exists()
 
 
-def test_what_is_no_request_is_answered_in_words(tmp_path: Path) -> None:
-    """A line that is not HTTP gets a 400, a huge head a 431, and the server continues."""
-    with our_flag_server(folder=tmp_path) as server:
-        port = int(server.root.rpartition(":")[2])
-        assert exchange(port, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400 ")
-        assert exchange(port, b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 200_000).startswith(b"HTTP/1.1 431 ")
-        assert processes.ask(server.root + "/health").status == 200
-
-
-def exchange(port: int, request: bytes) -> bytes:
-    """Return the server's answer to some bytes."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
-        with contextlib.suppress(OSError):  # it may hang up before all is sent
-            connection.sendall(request)
-        return connection.recv(4096)
-
-
-def test_a_base_path_and_the_documentation(tmp_path: Path) -> None:
+def test_a_base_path(tmp_path: Path) -> None:
     """Everything is below it, as the first line says."""
-    with our_flag_server(folder=tmp_path, BASE_URI_PATH="") as server:
-        assert processes.ask(server.root + "/docs/openapi.json").json()["openapi"] == "3.1.0"
     port = processes.free_port()
     arguments = ["server", "--port", str(port), "--host", "127.0.0.1", "--base-path", "flags", "--database", "x/y.db"]
     command = [*processes.flagsvc(), *arguments]
@@ -301,12 +230,19 @@ def test_a_public_url(tmp_path: Path) -> None:
         assert ask(f"{server.root}/docs/openapi.json").json()["servers"] == [{"url": "/base"}]
 
 
-def test_the_default_database_is_in_the_state_folder(tmp_path: Path) -> None:
-    """By default it is $XDG_STATE_HOME/flagsvc/flags.db, from any working directory."""
+def test_the_default_address_and_database(tmp_path: Path) -> None:
+    """A server listens on all addresses, and says how to listen on this machine alone.
+
+    The database is $XDG_STATE_HOME/flagsvc/flags.db, from any working directory.
+    """
     port = processes.free_port()
-    command = [*processes.flagsvc(), "server", "--port", str(port), "--host", "127.0.0.1"]
+    command = [*processes.flagsvc(), "server", "--port", str(port)]
     with processes.running("plain", command, env={}, folder=tmp_path) as program:
         program.wait(lambda: "flagsvc ready" in program.output(), "ready")
+        assert without_warning(program).splitlines()[0] == (
+            f"{LISTENING} http://localhost:{port} (all addresses, IPv6 and IPv4;"
+            " --host 127.0.0.1 limits it to this machine)"
+        )
         assert f"in {tmp_path}/state/flagsvc/flags.db" in program.output()
     assert (tmp_path / "state" / "flagsvc" / "flags.db").exists()
 

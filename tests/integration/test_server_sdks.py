@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from flagsvc.server.store.store import open_store
 from flagsvc.testing import RecordingLog
 from support import peers, processes
 from support.browser import browser
+from support.databases import fresh_database
 from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, OurFlagServer, our_flag_server
 from support.http_servers import serving
 from support.waiting import wait_until
@@ -56,9 +57,9 @@ while not select.select([sys.stdin], [], [], 0.05)[0]:  # the end of standard in
 PAGE = """
 const { UnleashClient, InMemoryStorageProvider } = require(process.argv[2]);
 const tell = (event, content) => console.log(JSON.stringify({ event, ...content }));
-const [url, clientKey, post] = process.argv.slice(3);
+const [url, clientKey, post, appName] = process.argv.slice(3);
 const client = new UnleashClient({
-  url, clientKey, appName: "page-app", refreshInterval: 0.2, metricsInterval: 0.3, metricsIntervalInitial: 0.3,
+  url, clientKey, appName, refreshInterval: 0.2, metricsInterval: 0.3, metricsIntervalInitial: 0.3,
   usePOSTrequests: post === "POST", storageProvider: new InMemoryStorageProvider(),
   context: { userId: "7", properties: { region: "eu" } },
 });
@@ -149,11 +150,16 @@ class Scene:
         return found
 
 
-@pytest.fixture
-def scene(database_url: str, tmp_path: Path) -> Iterator[Scene]:
-    """Give a server with flags, on each kind of database."""
-    with our_flag_server(database=database_url, given=GIVEN, folder=tmp_path) as server:
-        yield Scene(server, database_url)
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """Give a server with flags, on each kind of database. Each test leaves the flags as they were."""
+    folder = tmp_path_factory.mktemp("sdks")
+    with ExitStack() as made:
+        database = f"sqlite:///{folder / 'flags.db'}"
+        if request.param == "postgresql":
+            database = made.enter_context(fresh_database(request.getfixturevalue("postgresql_cluster")))
+        server = made.enter_context(our_flag_server(database=database, given=GIVEN, folder=folder))
+        yield Scene(server, database)
 
 
 def use(program: processes.Program, scene: Scene) -> None:
@@ -194,7 +200,8 @@ def test_python_sdk(scene: Scene) -> None:
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_the_sdk_of_browsers(scene: Scene, method: str) -> None:
     """npm `unleash-proxy-client` works without a proxy: its context counts, it sees changes, and its counts appear."""
-    arguments = [f"{scene.server.url}/frontend", FRONTEND_SECRET, method]
+    app = f"page-app-{method.lower()}"
+    arguments = [f"{scene.server.url}/frontend", FRONTEND_SECRET, method, app]
     with processes.node_script("page", PAGE, "unleash-proxy-client", *arguments) as program:
 
         def toggles() -> list[list[str]]:
@@ -206,10 +213,10 @@ def test_the_sdk_of_browsers(scene: Scene, method: str) -> None:
         program.wait(lambda: toggles()[-1] == sorted([*before, "changes"]), "told of a change", 15)
         scene.switch("changes", on=False)
         program.wait(lambda: toggles()[-1] == before, "told of the change back", 15)
-        program.wait(scene.counted("page-app", "with-variant", yes=1, green=1), "counted", 15)
+        program.wait(scene.counted(app, "with-variant", yes=1, green=1), "counted", 15)
         assert {each["variant"] for each in program.said("answers")} == {"green"}
         assert program.said("error") == []
-        [registered] = scene.instances("page-app")
+        [registered] = scene.instances(app)
     assert (registered["environment"], registered["sdkType"], registered["clientIp"]) == (
         "development",
         "frontend",
@@ -251,6 +258,7 @@ def test_a_page_of_another_origin(tmp_path: Path, is_listed: bool) -> None:
 def test_proxies(scene: Scene, make: Any) -> None:
     """npm `@unleash/proxy` and our proxy work: they answer browsers, follow a change, and pass counts on."""
     settings = {"UNLEASH_API_TOKEN": BACKEND_SECRET, "UNLEASH_FETCH_INTERVAL": "100", "UNLEASH_METRICS_INTERVAL": "300"}
+    settings |= {"UNLEASH_APP_NAME": make.__name__}
     with make(scene.server.url, UNLEASH_ENVIRONMENT="development", **settings) as proxy:
         everywhere = {"on", "with-variant"}
         proxy.program.wait(lambda: set(proxy.toggles("?userId=7")) == everywhere, "ready")
@@ -258,6 +266,7 @@ def test_proxies(scene: Scene, make: Any) -> None:
         assert set(proxy.toggles("?properties[region]=eu")) == {*everywhere, "in-segment"}
         scene.switch("changes", on=True)
         proxy.program.wait(lambda: "changes" in proxy.toggles(), "told of a change", 15)
+        scene.switch("changes", on=False)
         bucket = {
             "start": "2020-01-01T00:00:00Z",
             "stop": "2099-01-01T00:00:00Z",
@@ -265,5 +274,5 @@ def test_proxies(scene: Scene, make: Any) -> None:
         }
         answer = proxy.post("/client/metrics", {"appName": "browser", "instanceId": "b", "bucket": bucket})
         assert answer.status in (200, 202)
-        proxy.program.wait(scene.counted("proxy-under-test", "on", yes=5, no=1), "counted", 15)
-        assert scene.instances("proxy-under-test")
+        proxy.program.wait(scene.counted(make.__name__, "on", yes=5, no=1), "counted", 15)
+        assert scene.instances(make.__name__)

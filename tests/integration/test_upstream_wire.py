@@ -331,14 +331,6 @@ async def test_every_bad_answer_has_its_kind(answer: Any, kind: str, status: int
 
 
 @asynchronous
-async def test_retry_after_may_be_a_date() -> None:
-    """It counts from the clock's now."""
-    async with session() as (server, upstream):
-        server.script(reply(429, retry_after="Sun, 15 Jun 2025 15:07:20 GMT"))
-        assert (await fault(upstream)).retry_after == 40.0
-
-
-@asynchronous
 async def test_retry_after_has_a_limit() -> None:
     """Any requested wait is limited to five minutes, or to the option."""
     async with session() as (server, upstream):
@@ -352,14 +344,6 @@ async def test_retry_after_has_a_limit() -> None:
         with pytest.raises(UpstreamError) as caught:
             await upstream.send_metrics({})
         assert caught.value.retry_after == 0.5
-
-
-@asynchronous
-async def test_a_good_packed_document_is_unpacked() -> None:
-    """The requests accept gzip."""
-    async with session() as (server, upstream):
-        server.script(reply(200, gzip.compress(DOCUMENT), content_encoding="gzip"))
-        assert (await upstream.get_features(None)).body == DOCUMENT
 
 
 @asynchronous

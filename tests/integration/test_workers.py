@@ -24,7 +24,6 @@ from support.worker_pools import (
     document,
     load,
     ready,
-    report,
     samples,
     worker_pool,
     workers,
@@ -170,18 +169,6 @@ def test_an_end_at_the_start(upstream: FakeUpstream) -> None:
         upstream.wait(lambda: upstream.received(FEATURES))
         assert proxy.program.stop() == 0
         assert "Traceback" not in proxy.program.output()
-
-
-def test_other_routes(upstream: FakeUpstream) -> None:
-    """Reports of SDKs count, and server-side SDKs get the same document with the same entity tag from each worker."""
-    with worker_pool(upstream, **ONCE) as proxy:
-        for _ in range(10):
-            assert proxy.post("/client/metrics", report(3, 4)).status == 200
-        seen = [proxy.get("/client/features", Authorization="some-server-side-token") for _ in range(8)]
-        assert {answer.status for answer in seen} == {200}
-        assert len({(answer.headers["etag"], answer.body) for answer in seen}) == 1
-        assert proxy.program.stop() == 0
-    assert counted(upstream) == 70
 
 
 def test_a_port_in_use(upstream: FakeUpstream, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Row, select
 
 from flagsvc.server.store.schema import events
-from support.page_forms import PageClient, page_client
+from support.page_forms import PageClient
 from support.processes import Answer
 
 PEOPLE = 8
@@ -96,9 +96,9 @@ class Office:
 
 
 @pytest.fixture
-def office(database_url: str) -> Iterator[Office]:
-    """Give eight people, and a flag with a strategy, on each kind of database."""
-    with page_client(database_url, GIVEN) as pages, ThreadPoolExecutor(PEOPLE) as pool:
+def office(pages: PageClient) -> Iterator[Office]:
+    """Give eight people, and a flag with a strategy."""
+    with ThreadPoolExecutor(PEOPLE) as pool:
         assert pages.client.post(f"{HERE}/strategies", RULE).status == 200
         yield Office(pages, pool)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from support.page_forms import PageClient
 
 API = "/api/admin/environments"
@@ -36,16 +34,6 @@ def test_making_one(pages: PageClient) -> None:
     assert [stored(pages)[name]["enabled"] for name in ("new", "off")] == [True, False]
     assert pages.get("/ui/environments/new").status == 200
     assert pages.get("/ui/environments/nosuch").status == 404
-
-
-@pytest.mark.parametrize(("name", "status"), [("development", 409), (HOSTILE, 400)])
-def test_a_bad_name(pages: PageClient, name: str, status: int) -> None:
-    """The form comes back with the message and with what was typed."""
-    refused = make(pages, name, type=HOSTILE, enabled=None)
-    form = pages.form(refused, "/new-environment")
-    assert refused.status == status and 'class="problem"' in refused.text and "<script>alert" not in refused.text
-    assert (form.value("name"), form.value("type")) == (name, HOSTILE)
-    assert "enabled" not in dict(form.fields)
 
 
 def test_the_type(pages: PageClient) -> None:

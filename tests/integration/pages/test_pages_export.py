@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 from support.flagservers import VIEWER_SECRET
-from support.page_forms import PageClient, page_client
+from support.page_forms import PageClient
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 GIVEN: dict[str, Any] = {
@@ -24,13 +21,10 @@ GIVEN: dict[str, Any] = {
 EXPORT = "/api/admin/features-batch/export"
 
 
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with a few flags, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        assert client.client.post("/api/admin/projects/default/features/a/environments/production/on").status == 200
-        assert client.client.post("/api/admin/features/b/tags", {"type": "simple", "value": "team-x"}).status == 201
-        yield client
+def prepare(pages: PageClient) -> None:
+    """Switch a flag on, and tag another one."""
+    assert pages.client.post("/api/admin/projects/default/features/a/environments/production/on").status == 200
+    assert pages.client.post("/api/admin/features/b/tags", {"type": "simple", "value": "team-x"}).status == 201
 
 
 def export(pages: PageClient, query: str, do: str, **fields: Any) -> Any:

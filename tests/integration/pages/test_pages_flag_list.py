@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -16,13 +15,7 @@ from support.page_scene import Visitor
 
 FLAGS = "/api/admin/projects/default/features"
 BACK = "/flags?q=a&page=2"
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server with two flags."""
-    with app_client(database_url, given={"features": [{"name": "a"}, {"name": "b"}]}) as client:
-        yield client
+GIVEN = {"features": [{"name": "a"}, {"name": "b"}]}
 
 
 def report(client: AppClient, application: str, *, hours_ago: float = 0, yes: int = 0, no: int = 0) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-from support.page_forms import PageClient, page_client
+from support.page_forms import PageClient
 
 FEATURES = "/api/admin/projects/default/features"
 CHILD = "/ui/flags/child/parent"
@@ -21,14 +18,11 @@ GIVEN: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with some flags, of which one has a variant, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        variant = {"name": "blue", "weight": 1000, "weightType": "variable", "stickiness": "default"}
-        place = f"{FEATURES}/mother/environments/development/strategies"
-        assert client.client.post(place, {"name": "default", "variants": [variant]}).status == 200
-        yield client
+def prepare(pages: PageClient) -> None:
+    """Give a flag a variant."""
+    variant = {"name": "blue", "weight": 1000, "weightType": "variable", "stickiness": "default"}
+    place = f"{FEATURES}/mother/environments/development/strategies"
+    assert pages.client.post(place, {"name": "default", "variants": [variant]}).status == 200
 
 
 def parents(pages: PageClient, flag: str = "child") -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -33,13 +32,10 @@ GIVEN: dict[str, Any] = {
 PRODUCTION = "/api/admin/projects/default/features/new/environments/production"
 
 
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server with a few flags, on each kind of database."""
-    with app_client(database_url, given=GIVEN) as client:
-        assert client.post(f"{PRODUCTION}/strategies", STRATEGY).status == 200
-        assert client.post(f"{PRODUCTION}/on").status == 200
-        yield client
+def prepare(client: AppClient) -> None:
+    """Give a flag a strategy, and switch it on."""
+    assert client.post(f"{PRODUCTION}/strategies", STRATEGY).status == 200
+    assert client.post(f"{PRODUCTION}/on").status == 200
 
 
 @pytest.fixture
@@ -135,20 +131,6 @@ def test_switching(client: AppClient, visitor: Visitor) -> None:
     assert [each["enabled"] for each in shown["environments"]] == [True, False]
     assert visitor.send("/flags/plain/development/off").status == 303
     assert not visitor.data("/flags/plain")["flag"]["environments"][0]["enabled"]
-
-
-def test_undo_of_a_switch(visitor: Visitor) -> None:
-    """Undo switches back and goes back to the page. A second one is refused with the reason, and changes nothing."""
-    done = visitor.send("/flags/new/production/off").headers["location"].partition("=")[2]
-    path = f"/history/actions/{done}/undo"
-    undone = visitor.send(path, back="/flags/new")
-    place = undone.headers["location"].removeprefix("/ui")
-    assert undone.status == 303 and place.startswith("/flags/new?undo=")
-    assert "You switched new on in production." in visitor.see(place).text
-    again = visitor.send(path)
-    assert again.status == 409 and "the switch was changed later" in again.text
-    assert visitor.send(f"/history/actions/{place.partition('=')[2]}/undo").status == 303
-    assert not visitor.data("/flags/new")["flag"]["environments"][1]["enabled"]
 
 
 def test_undo_needs_the_permission(client: AppClient, visitor: Visitor) -> None:

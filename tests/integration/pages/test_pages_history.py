@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,22 +12,20 @@ from flagsvc.server.pages import history
 from flagsvc.server.store.event_views import WAYS
 from flagsvc.server.store.resources import events
 from flagsvc.server.store.undo.undo import UNSEEN
-from support.flagservers import EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.flagservers import EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient
 from support.page_scene import Visitor
 from support.processes import Answer
 
 HOSTILE = "<script>alert(1)</script>"
+GIVEN = {"features": [{"name": "a"}, {"name": "b"}]}
 FLAG = "/api/admin/projects/default/features/a"
 
 
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server on which a few things were changed, by pages and by the API."""
-    with app_client(database_url, given={"features": [{"name": "a"}, {"name": "b"}]}) as client:
-        Visitor(client).send("/flags/a/development/on")
-        client.put(FLAG, {"name": "a", "description": HOSTILE})
-        client.post("/api/admin/projects/default/features/b/environments/production/on")
-        yield client
+def prepare(client: AppClient) -> None:
+    """Change a few things, by pages and by the API."""
+    Visitor(client).send("/flags/a/development/on")
+    client.put(FLAG, {"name": "a", "description": HOSTILE})
+    client.post("/api/admin/projects/default/features/b/environments/production/on")
 
 
 def told(client: AppClient, query: str = "") -> list[Any]:

@@ -10,13 +10,17 @@ import pytest
 
 from flagsvc.server.store.schema import events
 from support.flagservers import EDITOR_SECRET, USER_SECRET
-from support.page_forms import PageClient, PageForm, page_client
+from support.page_forms import PageClient, PageForm
 from support.processes import Answer
 
 STRATEGIES = "/api/admin/projects/default/features/a/environments/development/strategies"
 LIST = "/ui/flags/a/development/strategies"
 GIVEN: dict[str, Any] = {
-    "features": [{"name": "a"}, {"name": "b"}],
+    "features": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
+    "contextFields": [{"name": "plan"}, {"name": "city"}],
+    "tagTypes": [{"name": "team", "description": "t"}, {"name": "area", "description": "a"}],
+    "strategyTypes": [{"name": "hours", "parameters": []}, {"name": "days", "parameters": []}],
+    "projects": [{"id": "shop", "name": "Shop"}],
     "segments": [{"name": "first", "constraints": []}, {"name": "second", "constraints": []}],
 }
 
@@ -95,13 +99,6 @@ def test_others(pages: PageClient, page: str, changed: dict[str, Any], sentence:
 
 F = "/api/admin/projects/default/features"
 VARIANT = {"name": "blue", "weight": 1000, "weightType": "variable", "stickiness": "default"}
-MORE: dict[str, Any] = GIVEN | {
-    "features": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
-    "contextFields": [{"name": "plan"}, {"name": "city"}],
-    "tagTypes": [{"name": "team", "description": "t"}, {"name": "area", "description": "a"}],
-    "strategyTypes": [{"name": "hours", "parameters": []}, {"name": "days", "parameters": []}],
-    "projects": [{"id": "shop", "name": "Shop"}],
-}
 BEFORE: tuple[tuple[str, str, Any], ...] = (
     ("PUT", f"{F}/a/variants-batch", {"environments": ["development", "production"], "variants": [VARIANT]}),
     ("POST", f"{F}/a/dependencies", {"feature": "b"}),
@@ -239,19 +236,18 @@ CASES: dict[str, Case] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_each_form(database_url: str, name: str) -> None:
+def test_each_form(pages: PageClient, name: str) -> None:
     """Each form with a conflict tells the change of what it changes, and not a later one of something beside it."""
     case = CASES[name]
-    with page_client(database_url, MORE) as pages:
-        for method, path, body in BEFORE:
-            assert pages.client.ask(method, path, body).status < 300, path
-        links = [each["id"] for each in pages.client.get(f"{F}/a").json()["links"]]
-        known = dict(zip(("first", "second"), links, strict=True))
-        mine = form_of(pages, f"/ui{case.page}", case.action.format(**known))
-        for (method, path, body), token in ((case.theirs, case.token), (case.noise, USER_SECRET)):
-            answer = pages.client.ask(method, f"/api/admin{path.format(**known)}", body, token=token)
-            assert answer.status < 300, answer.text
-        require_told(pages.press(mine, case.do), case.sentence)
+    for method, path, body in BEFORE:
+        assert pages.client.ask(method, path, body).status < 300, path
+    links = [each["id"] for each in pages.client.get(f"{F}/a").json()["links"]]
+    known = dict(zip(("first", "second"), links, strict=True))
+    mine = form_of(pages, f"/ui{case.page}", case.action.format(**known))
+    for (method, path, body), token in ((case.theirs, case.token), (case.noise, USER_SECRET)):
+        answer = pages.client.ask(method, f"/api/admin{path.format(**known)}", body, token=token)
+        assert answer.status < 300, answer.text
+    require_told(pages.press(mine, case.do), case.sentence)
 
 
 def form_of(pages: PageClient, page: str, action: str) -> PageForm:

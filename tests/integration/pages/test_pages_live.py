@@ -1,9 +1,14 @@
-"""The event stream of the flag server: open to users with a session, until the session ends; it tells changes and arrivals."""
+"""The event stream of the flag server: open to users with a session, until the session ends; it tells changes and arrivals.
+
+The page of the proxies: who polls, and whether a change has arrived at each.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
+
+import pytest
 
 from flagsvc.pages.live import MAX_OF_ONE, EventStreams
 from flagsvc.testing import FakeClock
@@ -14,12 +19,17 @@ from support.flagservers import (
     EDITOR_SECRET,
     USER_SECRET,
     AppClient,
-    app_client,
 )
 from support.page_scene import Visitor, pass_time
 from support.processes import Answer
 
 GIVEN = {"features": [{"name": "a"}]}
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """Give the time of the server."""
+    return FakeClock()
 
 
 class Listener:
@@ -48,24 +58,21 @@ def in_thread(function: Any, *given: Any, **more: Any) -> Any:
     return asyncio.to_thread(function, *given, **more)
 
 
-def test_who_may_listen(database_url: str) -> None:
+def test_who_may_listen(client: AppClient) -> None:
     """A stream needs a session or a token of the admin API. HEAD opens none, and there is no data."""
-    with app_client(database_url, given=GIVEN) as client:
-        assert client.get("/ui/stream", token=None).status == 303
-        assert client.get("/ui/stream", token="unknown").status == 401
-        answer: Answer = client.ask("HEAD", "/ui/stream")
-        assert answer.status == 200 and answer.headers["content-type"] == "text/event-stream"
-        assert answer.headers["cache-control"] == "no-store" and client.server.streams.count == 0
-        assert client.get("/ui/stream.json").status == 404
+    assert client.get("/ui/stream", token=None).status == 303
+    assert client.get("/ui/stream", token="unknown").status == 401
+    answer: Answer = client.ask("HEAD", "/ui/stream")
+    assert answer.status == 200 and answer.headers["content-type"] == "text/event-stream"
+    assert answer.headers["cache-control"] == "no-store" and client.server.streams.count == 0
+    assert client.get("/ui/stream.json").status == 404
 
 
-def test_changes_are_told_until_the_session_ends(database_url: str) -> None:
+def test_changes_are_told_until_the_session_ends(client: AppClient) -> None:
     """A change and its arrival come as events without names of flags. After signing out the next heartbeat ends the stream."""
-    clock = FakeClock()
-    with app_client(database_url, given=GIVEN, clock=clock) as client:
-        object.__setattr__(client.server, "streams", EventStreams(beat_s=0.05))
-        visitor = Visitor(client)
-        follow(client, visitor)
+    object.__setattr__(client.server, "streams", EventStreams(beat_s=0.05))
+    visitor = Visitor(client)
+    follow(client, visitor)
 
 
 @asynchronous
@@ -86,10 +93,9 @@ async def follow(client: AppClient, visitor: Visitor) -> None:
     await asyncio.wait_for(other.task, 10)
 
 
-def test_one_person_does_not_take_all(database_url: str) -> None:
+def test_one_person_does_not_take_all(client: AppClient) -> None:
     """All sessions and tokens of a person hold a few streams together; a further one is a 503, and others get theirs."""
-    with app_client(database_url, given=GIVEN) as client:
-        hold_all_of_one(client, Visitor(client))
+    hold_all_of_one(client, Visitor(client))
 
 
 @asynchronous
@@ -108,14 +114,60 @@ async def hold_all_of_one(client: AppClient, visitor: Visitor) -> None:
     await asyncio.gather(*(asyncio.wait_for(each.task, 10) for each in (*held, *others)))
 
 
-def test_listening_is_no_use_of_a_session(database_url: str) -> None:
+def test_listening_is_no_use_of_a_session(client: AppClient, clock: FakeClock) -> None:
     """A session that only has an open stream ends after twelve hours, as one without."""
-    clock = FakeClock()
-    with app_client(database_url, given=GIVEN, clock=clock) as client:
-        secret = (Visitor(client).cookie or "").partition("=")[2]
-        keyring = client.server.keyring
-        assert keyring.is_valid(secret) and keyring.is_valid(USER_SECRET) and not keyring.is_valid("unknown")
-        pass_time(clock, 12 * 3600 - 1)
-        assert keyring.is_valid(secret)
-        pass_time(clock, 2)
-        assert not keyring.is_valid(secret)
+    secret = (Visitor(client).cookie or "").partition("=")[2]
+    keyring = client.server.keyring
+    assert keyring.is_valid(secret) and keyring.is_valid(USER_SECRET) and not keyring.is_valid("unknown")
+    pass_time(clock, 12 * 3600 - 1)
+    assert keyring.is_valid(secret)
+    pass_time(clock, 2)
+    assert not keyring.is_valid(secret)
+
+
+def poll(client: AppClient, instance: str, tag: str | None = None, app: str = "web") -> str:
+    """Poll as a proxy does, and return the tag of the answer."""
+    names = {"unleash-appname": app, "unleash-instanceid": instance, "unleash-sdk": "flagsvc:1.0"}
+    answer = client.get("/api/client/features", token=BACKEND_SECRET, headers={**names, "if-none-match": tag})
+    assert answer.status == (200 if tag is None else 304) or tag is not None
+    return answer.headers["etag"]
+
+
+def rows(visitor: Visitor) -> dict[str, Any]:
+    """Return the rows of the page, by instance."""
+    return {each["instanceId"]: each for each in visitor.data("/proxies")["proxies"]}
+
+
+def test_a_change_arrives(client: AppClient, clock: FakeClock) -> None:
+    """After a change an instance is behind until its next poll; the page counts those that have it."""
+    visitor = Visitor(client)
+    assert "No proxy" in visitor.see("/proxies").text
+    tags = {each: poll(client, each) for each in ("one", "two")}
+    assert "2 of 2" in visitor.see("/proxies").text
+    visitor.send("/flags/a/development/on")
+    assert {each["newest"] for each in rows(visitor).values()} == {False}
+    pass_time(clock, 15)
+    poll(client, "one", tags["one"])
+    found = rows(visitor)
+    assert (found["one"]["newest"], found["two"]["newest"]) == (True, False)
+    assert found["one"]["revision"] > found["two"]["revision"] and found["one"]["interval"] == 15.0
+    page = visitor.see("/proxies").text
+    assert "1 of 2" in page and "an older one" in page and "flagsvc:1.0" in page
+    pass_time(clock, 61)
+    poll(client, "one")
+    assert "1 of 1" in visitor.see("/proxies").text and rows(visitor)["two"]["gone"]
+
+
+def test_a_change_elsewhere_is_no_news(client: AppClient) -> None:
+    """A change of another environment leaves the document as it is, so every instance still has the newest."""
+    visitor = Visitor(client)
+    poll(client, "one")
+    visitor.send("/flags/a/production/on")
+    assert rows(visitor)["one"]["newest"]
+
+
+def test_hostile_names(client: AppClient) -> None:
+    """What an instance calls itself is shown as text."""
+    poll(client, "<script>i</script>", app="<script>a</script>")
+    page = Visitor(client).see("/proxies").text
+    assert "<script>a" not in page and "&lt;script&gt;a&lt;/script&gt;" in page

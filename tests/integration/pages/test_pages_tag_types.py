@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-from support.page_forms import PageClient, page_client
+from support.page_forms import PageClient
 
 API = "/api/admin/tag-types"
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -18,12 +15,9 @@ GIVEN: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with a tag type that a flag uses, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        assert client.client.post("/api/admin/features/a/tags", {"type": "team", "value": "web"}).status == 201
-        yield client
+def prepare(pages: PageClient) -> None:
+    """Tag a flag."""
+    assert pages.client.post("/api/admin/features/a/tags", {"type": "team", "value": "web"}).status == 201
 
 
 def stored(pages: PageClient, name: str = "team") -> Any:
@@ -44,15 +38,6 @@ def test_making_one(pages: PageClient) -> None:
     numbers = {each["name"]: each["tags"] for each in pages.data("/ui/tag-types")["types"]}
     assert (numbers["team"], numbers["squad"]) == (1, 0)
     assert pages.get("/ui/tag-types/nosuch").status == 404
-
-
-def test_a_bad_one(pages: PageClient) -> None:
-    """The form comes back with the message and with what was typed."""
-    form = pages.form(pages.get("/ui/new-tag-type"), "/new-tag-type")
-    refused = pages.press(form, description=HOSTILE, colored="on", name="team")
-    again = pages.form(refused, "/new-tag-type")
-    assert refused.status == 409 and 'class="problem"' in refused.text and "<script>alert" not in refused.text
-    assert (again.value("name"), again.value("description"), again.value("colored")) == ("team", HOSTILE, "on")
 
 
 def test_the_icon(pages: PageClient) -> None:

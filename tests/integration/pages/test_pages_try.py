@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from flagsvc.engine.hashing import STRATEGY_SEED, Identifier, Prefix
 from flagsvc.server.pages import tryout
 from flagsvc.server.store.documents import MOST_UNFOLDED, UnfoldedDocuments
 from support.flagservers import BACKEND_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient, page_client
+from support.page_forms import PageClient
 
 FEATURES = "/api/admin/projects/default/features"
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -31,16 +30,8 @@ GIVEN: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server whose flag `a` differs between the environments, and whose flag `c-always` is on in both."""
-    with page_client(database_url, GIVEN) as client:
-        fill(client)
-        yield client
-
-
-def fill(pages: PageClient) -> None:
-    """Add strategies and switch flags on."""
+def prepare(pages: PageClient) -> None:
+    """Let the flag `a` differ between the environments, and switch `c-always` on in both."""
     in_beta = {"name": "flexibleRollout", "title": HOSTILE, "parameters": ROLLOUT, "segments": [1]}
     rows = (
         ("a", "development", {"name": "flexibleRollout", "parameters": ROLLOUT}),

@@ -107,23 +107,3 @@ def test_saving_unchanged_and_undo(pages: PageClient) -> None:
     action = saved.headers["location"].partition("undo=")[2]
     assert pages.post(f"/ui/history/actions/{action}/undo").status == 303
     assert stored(pages) == before
-
-
-def test_two_people_change_the_variants(pages: PageClient) -> None:
-    """The second one sees the variants of both, and nothing is saved unseen."""
-    page = made(pages)
-    mine, theirs = form_of(pages, page), form_of(pages, page)
-    assert pages.press(theirs, "save", v1__fixed="on", v1__share="10").status == 303
-    conflict = pages.press(mine, "save", v1__fixed="on", v1__share="20")
-    assert conflict.status == 409
-    assert "red 10 % string" in conflict.text and "red 20 % string" in conflict.text
-    assert stored(pages)[0]["variants"][1]["weight"] == 100
-    assert pages.press(pages.form(conflict, page), "save").status == 303
-    assert stored(pages)[0]["variants"][1]["weight"] == 200
-
-
-def test_numbers_that_are_none(pages: PageClient) -> None:
-    """A number or an override that no form sends is no error of the server."""
-    for extra in (("variants", "9" * 5000), ("do", "remove-variant:" + "9" * 5000), ("v0.values", "x")):
-        fields = [("variants", "1"), ("rollout", "5"), ("name", "flexibleRollout"), extra]
-        assert pages.post(f"{LIST}/new", fields).status == 200

@@ -235,27 +235,21 @@ async def test_tls(secure: RedisServer) -> None:
         assert await client.call("PING") is True
 
 
+@pytest.mark.parametrize(
+    ("host", "trusts", "shown", "reason"),
+    [
+        ("127.0.0.1", True, False, ""),
+        ("127.0.0.1", False, False, "certificate verify failed"),
+        ("localhost", True, True, "hostname mismatch"),
+    ],
+    ids=["no certificate of ours", "an authority that nobody trusts", "another name"],
+)
 @asynchronous
-async def test_tls_without_a_certificate(secure: RedisServer) -> None:
-    """A server that requires a client certificate refuses a client without one."""
-    async with client_of(RedisAddress("127.0.0.1", secure.port, tls=True), context(shown=False)) as client:
-        with pytest.raises(StoreError):
-            await client.call("PING")
-
-
-@asynchronous
-async def test_a_server_that_nobody_vouches_for(secure: RedisServer) -> None:
-    """The client refuses a server whose certificate no trusted authority signed, and the error gives the reason."""
-    async with client_of(RedisAddress("127.0.0.1", secure.port, tls=True), ssl.create_default_context()) as client:
-        with pytest.raises(StoreError, match=r"(?i)certificate verify failed"):
-            await client.call("PING")
-
-
-@asynchronous
-async def test_a_server_of_another_name(secure: RedisServer) -> None:
-    """The server's certificate must name the host that was asked for."""
-    async with client_of(RedisAddress("localhost", secure.port, tls=True), context(shown=True)) as client:
-        with pytest.raises(StoreError, match=r"(?i)hostname mismatch"):
+async def test_tls_that_is_refused(secure: RedisServer, host: str, trusts: bool, shown: bool, reason: str) -> None:
+    """The server wants a certificate. The client wants one of the server for the host, by an authority that it trusts."""
+    tls = context(shown=shown) if trusts else ssl.create_default_context()
+    async with client_of(RedisAddress(host, secure.port, tls=True), tls) as client:
+        with pytest.raises(StoreError, match=f"(?i){reason}"):
             await client.call("PING")
 
 
