@@ -48,6 +48,8 @@ LONGEST_FIRST = (
 
 DATABASES = ("tests/integration/store/", "tests/integration/server/", "tests/integration/pages/")
 """The tests of single modules on databases. A whole run has them once: on SQLite interpreted, on PostgreSQL compiled."""
+PAGES = "tests/integration/pages/"
+"""Pages have no statement of their own, so a whole run has them on SQLite alone, but for those that two people change at once."""
 PROGRAMS = {"postgresql_cluster", "postgresql_url", "postgresql_pool"}
 """Fixtures that start a program. What is on one kind of database of several says so by its parameter."""
 
@@ -115,6 +117,8 @@ def _is_of_other_half(item: pytest.Item, half: str | None) -> bool:
     """Return whether a test on a database is left to the other half of a whole run: each runs in one of them."""
     if half is None or not item.nodeid.startswith(DATABASES):
         return False
+    if "[postgresql" in item.nodeid and item.nodeid.startswith(PAGES) and "concurrent" not in item.nodeid:
+        return True
     return (half == "sources") is (item.get_closest_marker("programs") is not None)
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
+from flagsvc.core import ending
 from support.forms import SOURCES
 
 HEAD = "import atexit, os, signal, sys, threading, time\nfrom flagsvc.core.ending import end_process\n"
@@ -54,3 +59,29 @@ def test_a_signal_that_comes_too_late(name: str) -> None:
 def test_a_process_without_a_stream(stream: str) -> None:
     """Standard output and standard error may be missing, as in a process without a terminal."""
     assert ended(f"sys.{stream} = None\nend_process(3)") == (3, "", "")
+
+
+def test_the_order_of_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signals are ignored first. Then what is registered runs, and at last the process ends, with all output written."""
+    done: list[object] = []
+    names = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {name: signal.getsignal(name) for name in names}
+
+    def end(code: int) -> None:
+        done.append(code)
+        raise SystemExit(code)
+
+    monkeypatch.setattr(atexit, "_run_exitfuncs", lambda: done.extend(signal.getsignal(name) for name in names))
+    monkeypatch.setattr(os, "_exit", end)
+    monkeypatch.setattr(threading, "enumerate", lambda: [threading.current_thread()])
+    try:
+        with pytest.raises(SystemExit):
+            ending.end_process(3)
+        assert done == [signal.SIG_IGN] * 3 + [3]
+        monkeypatch.setattr(threading, "enumerate", lambda: [threading.Thread()])
+        with pytest.raises(SystemExit):
+            ending.end_process(4)
+        assert done[-1] == 3, "Python itself ends a process with other threads"
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
