@@ -49,7 +49,7 @@ LONGEST_FIRST = (
 DATABASES = ("tests/integration/store/", "tests/integration/server/", "tests/integration/pages/")
 """The tests of single modules on databases. A whole run has them once: on SQLite interpreted, on PostgreSQL compiled."""
 PAGES = "tests/integration/pages/"
-"""Pages have no statement of their own, so a whole run has them on SQLite alone, but for those that two people change at once."""
+"""Pages make no SQL. A whole run has them on SQLite alone, except the pages that two people change at once."""
 PROGRAMS = {"postgresql_cluster", "postgresql_url", "postgresql_pool"}
 """Fixtures that start a program. What is on one kind of database of several says so by its parameter."""
 

@@ -151,7 +151,7 @@ def test_impact_metrics_survive() -> None:
 
 @pytest.mark.parametrize(("more", "source"), [(b"", None), (b',["shop","one"]', UsageSource("shop", "one"))])
 def test_a_record_of_an_earlier_version(more: bytes, source: UsageSource | None) -> None:
-    """One without applications is the proxy's, and one without impact metrics has none."""
+    """A record without applications is the proxy's. A record without impact metrics gives no impact metrics."""
     data = b'{"version":1,"left":true,"beat":7,"every":1.0,"usages":[[5.0,6.0,{"a":[1,0,{}]}' + more + b"]]}"
     [old] = unpack(data).buckets()
     assert (old.source, old.impact, read(old)) == (source, {}, (5.0, 6.0, {"a": (1, 0, {})}))
