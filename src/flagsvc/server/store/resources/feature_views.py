@@ -147,9 +147,13 @@ def list_overviews(tx: Tx, rows: Sequence[Row[Any]]) -> list[Json]:
     states, tags, active = states_of(tx, names), read_tags(tx.db, names), _has_active_strategies(tx, names)
     return [
         {
-            **shown(row, "type", "description"),
+            "type": row.type,
+            "description": row.description,
             "favorite": False,
-            **shown(row, "name", "createdAt", "stale", "impressionData"),
+            "name": row.name,
+            "createdAt": format_time(row.created_at),
+            "stale": row.stale,
+            "impressionData": row.impression_data,
             "lastSeenAt": format_time(last_seen(states.get(row.name, []))),
             "environments": [state_to_json(state, active) for state in states.get(row.name, [])],
         }
@@ -163,7 +167,9 @@ def state_to_json(state: Row[Any], active: dict[tuple[str, str], bool]) -> Json:
     found = active.get((state.feature, state.environment))
     return {
         "name": state.environment,
-        **shown(state, "enabled", "type", "sortOrder"),
+        "enabled": state.enabled,
+        "type": state.type,
+        "sortOrder": state.sort_order,
         "variantCount": len(state.variants or []),
         "lastSeenAt": format_time(state.last_seen_at),
         "hasStrategies": found is not None,
