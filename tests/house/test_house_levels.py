@@ -7,6 +7,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Container
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -30,10 +31,17 @@ TESTS = {
 """Module of the tests, as other modules of the tests import it → its file."""
 
 
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """Return the imports and the functions anywhere in a module."""
+    wanted = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, wanted)]
+
+
 def imports(path: Path) -> list[str]:
     """Return the names of the modules that a module imports anywhere in it."""
     found: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -49,7 +57,7 @@ def test_arrows_go_only_to_lower_levels() -> None:
 def modules_of(path: Path, names: Container[str] = NAMES) -> set[str]:
     """Return the modules of `names` that a module imports anywhere in it."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -69,7 +77,7 @@ def test_no_module_imports_itself_by_way_of_others(names: dict[str, Path]) -> No
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_functions_stay_small(path: Path) -> None:
     """No function has more than 60 lines."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             assert length <= 60, f"{node.name} has {length} lines"
@@ -84,6 +92,7 @@ def requirements(text: str) -> set[str]:
     }
 
 
+@cache
 def declared() -> list[str]:
     """Return what the package and its extras need; the extra `all` names only extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
