@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -74,13 +75,17 @@ def is_known(head: Call, tag: bytes) -> bool:
     return condition.strip() == b"*" or bare in (item.strip().removeprefix(b"W/") for item in condition.split(b","))
 
 
+WHOLE_FLOAT: Final = re.compile(rb"\.0(?:[,\]}]|\Z)")
+"""Matches the end of a whole number that is a float, and now and then a text."""
+
+
 def encode(value: Any) -> bytes:
     """Return a JSON value as JavaScript writes it: whole numbers without a fraction, half a surrogate pair as an escape."""
     try:
         body = msgspec.json.encode(value)
     except UnicodeEncodeError:
         return to_json(value).encode()
-    return msgspec.json.encode(whole(value)) if b".0" in body else body
+    return msgspec.json.encode(whole(value)) if WHOLE_FLOAT.search(body) else body
 
 
 def whole(value: Any) -> Any:
