@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import signal
 import sys
@@ -26,5 +27,6 @@ def end_process(code: int) -> NoReturn:
         sys.exit(code)
     atexit._run_exitfuncs()
     for stream in filter(None, (sys.stdout, sys.stderr)):
-        stream.flush()
+        with contextlib.suppress(OSError, ValueError):  # what reads it is gone
+            stream.flush()
     os._exit(code)

@@ -55,6 +55,12 @@ def test_a_signal_that_comes_too_late(name: str) -> None:
     assert ended(f"atexit.register(os.kill, os.getpid(), signal.{name})\nend_process(3)") == (3, "", "")
 
 
+def test_output_that_cannot_be_written() -> None:
+    """Output that nothing takes any more changes neither the exit code nor what is said."""
+    assert ended("sys.stdout.write('lost')\nos.close(1)\nend_process(3)") == (3, "", "")
+    assert ended("sys.stdout.close()\nend_process(3)") == (3, "", "")
+
+
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_process_without_a_stream(stream: str) -> None:
     """Standard output and standard error may be missing, as in a process without a terminal."""
