@@ -41,7 +41,7 @@ MakeProtocol: TypeAlias = Callable[..., object]
 """Makes the protocol of a connection from uvicorn's `config`, `server_state`, `app_state` and `_loop`."""
 CLOSE_DELAY_S = 0.25
 """Seconds between the last new connection and the close of idle ones: the first request of a distant or slow caller may still be
-on its way. Without a connection there is no wait."""
+on its way. Without a connection there is no wait, but with TLS there is: a connection in its handshake is not known yet."""
 CLOSE_STEP_S = 0.01
 
 
@@ -169,7 +169,7 @@ class UvicornServer(uvicorn.Server):
             self.server_state.tasks.add(task)
             task.add_done_callback(self.server_state.tasks.discard)
         for _ in range(round(CLOSE_DELAY_S / CLOSE_STEP_S)):
-            if self.server_state.connections or self.server_state.tasks:
+            if self._tls[0] is not None or self.server_state.connections or self.server_state.tasks:
                 await asyncio.sleep(CLOSE_STEP_S)
         await super().shutdown(sockets)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
+from support.balancers import nginx_as
 from support.browser import Browser, browser
 from support.flagservers import FILE, USER_SECRET, OurFlagServer, our_flag_server
 from support.page_faults import check_page
@@ -37,13 +38,13 @@ def server() -> Iterator[OurFlagServer]:
 def page(server: OurFlagServer) -> Iterator[Browser]:
     """Give a browser that shows the list, signed in."""
     with browser() as page:
-        sign_in(page, server, "/flags")
+        sign_in(page, server.root, "/flags")
         yield page
 
 
-def sign_in(page: Browser, server: OurFlagServer, path: str) -> None:
+def sign_in(page: Browser, root: str, path: str) -> None:
     """Sign in, and show a page."""
-    page.go(f"{server.root}/ui{path}")
+    page.go(f"{root}/ui{path}")
     page.wait_for("document.getElementById('token') !== null")
     page.run(f"document.getElementById('token').value = {json.dumps(USER_SECRET)}")
     page.follow("main form button")
@@ -161,7 +162,7 @@ def test_a_server_that_restarts_under_an_open_page(tmp_path: Path) -> None:
     """The page says that it reconnects, and no more once the server is back. It then shows what has changed meanwhile."""
     with browser() as page:
         with our_flag_server(given=GIVEN, folder=tmp_path) as server:
-            sign_in(page, server, "/flags")
+            sign_in(page, server.root, "/flags")
             page.wait_for(LIVE)
             port = server.root.rpartition(":")[2]
             assert page.run(STRIP) == ""
@@ -170,6 +171,19 @@ def test_a_server_that_restarts_under_an_open_page(tmp_path: Path) -> None:
         command = [*flagsvc(), "server", "--host", "127.0.0.1", "--port", port]
         with running("again", command, env={"FLAGSVC_DATABASE_URL": str(tmp_path / FILE)}, folder=tmp_path):
             page.wait_for(f"{STRIP} === '' && {LIVE}")
+
+
+def test_a_server_that_is_away_behind_a_gateway() -> None:
+    """The gateway answers in its place with 502. The page and the switch say that the server does not answer."""
+    with ExitStack() as running_server, browser() as page:
+        server = running_server.enter_context(our_flag_server(given=GIVEN))
+        with nginx_as(f"    server {server.root.removeprefix('http://')};", "/health") as port:
+            sign_in(page, f"http://127.0.0.1:{port}", "/flags")
+            page.wait_for(LIVE)
+            running_server.close()
+            page.run(f"{SWITCH}.click()")
+            page.wait_for(f"{SAID} === 'Not switched: the server did not answer. Try again.'")
+            page.wait_for(f"{STRIP}.startsWith('Reconnecting')")
 
 
 def test_a_stream_that_says_nothing(server: OurFlagServer, page: Browser) -> None:

@@ -14,7 +14,7 @@ import pytest
 from flagsvc.core import ending
 from support.forms import SOURCES
 
-HEAD = "import atexit, os, signal, sys, threading, time\nfrom flagsvc.core.ending import end_process\n"
+HEAD = "import atexit, os, signal, sys, threading\nfrom flagsvc.core.ending import end_process\n"
 
 
 def ended(script: str) -> tuple[int, str, str]:
@@ -44,9 +44,11 @@ def test_objects_are_not_taken_apart() -> None:
 
 def test_a_thread_that_runs_on_is_waited_for() -> None:
     """A thread that is not a daemon finishes its work. A daemon does not hold the end up."""
-    work = "threading.Thread(target=lambda: (time.sleep(0.2), print('done')), daemon={}).start()\nend_process(3)"
-    assert ended(work.format(False)) == (3, "done\n", "")
-    assert ended(work.format(True)) == (3, "", "")
+    ends_last = (
+        "threading.Thread(target=lambda: (threading.main_thread().join(), print('done'))).start()\nend_process(3)"
+    )
+    assert ended(ends_last) == (3, "done\n", "")
+    assert ended("threading.Thread(target=threading.Event().wait, daemon=True).start()\nend_process(3)") == (3, "", "")
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 import uvicorn
 
-from flagsvc.process.process import LogForwarder, UvicornServer, forward_logs, loop_factory
+from flagsvc.process.process import CLOSE_DELAY_S, LogForwarder, UvicornServer, forward_logs, loop_factory
 from flagsvc.process.shutdown import ShutdownGrace, handle_signals
 from flagsvc.process.tls import Tls
 from flagsvc.testing import RecordingLog
@@ -123,6 +123,29 @@ def test_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
         assert runner.run(asyncio.sleep(0, 7)) == 7
 
 
+async def started(tls: Tls | None) -> tuple[UvicornServer, socket.socket]:
+    """Return a server that listens, without a grace period, and its socket."""
+    config = uvicorn.Config(no_app, http=cast("Any", lambda **given: Counting()()), log_config=None, lifespan="off")
+    server, door = UvicornServer(config, ShutdownGrace(0.0, lambda: None), tls), socket.create_server(("127.0.0.1", 0))
+    config.load()
+    server.lifespan = config.lifespan_class(config)
+    await server.startup([door])
+    return server, door
+
+
+def test_a_handshake_has_its_time(tmp_path: Path) -> None:
+    """With TLS a stop waits although no connection is known: a connection in its handshake is not known yet."""
+    tls = Tls(options(tls_cert=written(tmp_path, "both.pem", Authority().issue().both)), RecordingLog())
+
+    async def end() -> float:
+        server, door = await started(tls)
+        start = asyncio.get_running_loop().time()
+        await server.shutdown([door])
+        return asyncio.get_running_loop().time() - start
+
+    assert asyncio.run(end()) >= CLOSE_DELAY_S
+
+
 @pytest.mark.parametrize("secure", [False, True])
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
 def test_waiting_connections_are_answered_at_the_end(secure: bool, loop: str, tmp_path: Path) -> None:
@@ -132,15 +155,8 @@ def test_waiting_connections_are_answered_at_the_end(secure: bool, loop: str, tm
     tls = Tls(options(tls_cert=pair), RecordingLog()) if secure else None
 
     async def end() -> bytes:
-        config = uvicorn.Config(no_app, http=cast("Any", lambda **given: Counting()()), log_config=None, lifespan="off")
-        server, door = (
-            UvicornServer(config, ShutdownGrace(0.0, lambda: None), tls),
-            socket.create_server(("127.0.0.1", 0)),
-        )
+        server, door = await started(tls)
         address = door.getsockname()
-        config.load()
-        server.lifespan = config.lifespan_class(config)
-        await server.startup([door])
         waiting = socket.create_connection(address)
         waiting.setblocking(False)
         context = ssl.create_default_context(cadata=ours.pem) if secure else None

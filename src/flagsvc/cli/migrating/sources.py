@@ -156,8 +156,9 @@ def choose_service(services: Sequence[Service], shown: str, chosen: str | None) 
     if likely:
         found = ", ".join(service.name for service in likely)
         raise ConfigurationError([f"several {kind}s of {shown} can be moved over; choose with `--service`: {found}"])
-    for error in filter(None, (service.error for service in services)):
-        raise error
+    unread = next((service.error for service in services if service.error), None)
+    if unread:
+        raise unread
     looked = f"looked for images named {' or '.join(IMAGES.values())}, and for {describe_marks()}"
     found = ", ".join(names)
     raise ConfigurationError([f"no {kind} of {shown} can be moved over; {looked}; choose with `--service`: {found}"])

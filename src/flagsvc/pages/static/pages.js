@@ -46,6 +46,7 @@ function takeCode() {
 const WAIT_MS = 10000;
 const SILENT = "the server did not answer. Try again.";
 const ENDED = "your session has ended.";
+const GATEWAY = [502, 504]; // what a proxy in front answers where the server does not
 
 function wordsOf(button, reason) {
   return `${button?.matches(".switch") ? "Not switched" : "Not sent"}: ${reason} `;
@@ -86,6 +87,7 @@ function setBusy(button, is) {
 async function obstacle() {
   try {
     const answer = await fetch(document.body.dataset.alive, { cache: "no-store", redirect: "manual", signal: AbortSignal.timeout(WAIT_MS) });
+    if (GATEWAY.includes(answer.status)) return SILENT;
     return answer.status === 401 || answer.type === "opaqueredirect" ? ENDED : "";
   } catch {
     return SILENT;
@@ -197,11 +199,12 @@ function follow() {
 document.addEventListener("htmx:after:request", (event) => {
   const { sourceElement: part, sourceEvent, response, text } = event.detail.ctx;
   const target = (part.dataset.hxTarget ?? "").slice(1) || part.id;
-  reconnecting(false);
+  const status = response.raw.status;
+  if (!part.dataset.hxBoost) reconnecting(status >= 500);
   if (!part.dataset.hxSelect || text.includes(`id="${target}"`)) return;
   event.preventDefault();
-  if (part.dataset.hxBoost && response.raw.status === 401) {
-    say(sourceEvent.submitter, part, ENDED);
+  if (part.dataset.hxBoost && (status === 401 || GATEWAY.includes(status))) {
+    say(sourceEvent.submitter, part, status === 401 ? ENDED : SILENT);
   } else if (part.dataset.hxBoost) {
     send(part, sourceEvent.submitter);
   } else if (response.raw.redirected) {

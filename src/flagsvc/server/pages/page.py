@@ -35,7 +35,7 @@ PLAIN = {
     401: "Your session has ended, so nothing was changed. Sign in, go back, and do it again.",
     405: "There is nothing to see at this address: it belongs to a button of a page.",
 }
-"""Status → what its page says in place of a message for programs."""
+"""Status → what its page says to a person, in place of a message for programs."""
 SITE = Site(
     __package__,
     Section("All flags", ""),
@@ -188,7 +188,7 @@ def error_page(base: str, head: Call, request: RoutedRequest, failure: ApiError)
         wanted = request.path.removeprefix(PAGES) + (f"?{query}" if query else "")
         place = "/sign-in" if request.caller.person is None else SIGN_IN_BY_HEADER
         return redirect(f"{root}{PAGES}{place}?{urlencode({'next': wanted}, quote_via=quote)}")
-    if failure.status in PLAIN:
+    if failure.status in PLAIN and head.key is None:
         failure = bare(failure.status, PLAIN[failure.status], failure.headers)
     details = [str(each.get("message", "")) for each in failure.body.get("details", []) if isinstance(each, dict)]
     frame = frame_of(root, head, request.caller.actor)
