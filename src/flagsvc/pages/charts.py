@@ -5,9 +5,9 @@ The box is as wide as the page, so no text is in it: `charts.html` puts scale an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 HEIGHT: Final = 100
 """The height of the box, in units of its drawing."""
@@ -46,18 +46,29 @@ class Part(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """A drawing. `scale` has the numbers at its top, its middle and its bottom, `hints` a place and a text for each bar.
+    """A drawing. A bar with the gap beside it is `slot` wide. `scale` has the numbers at the top, the middle and the bottom.
 
-    `marks` are as far apart from each other as from the end.
+    `hints` are a place and a text for each bar. `marks` are as far apart from each other as from the end.
     """
 
     width: int
     height: int
+    slot: int
     parts: tuple[Part, ...]
     scale: tuple[str, str, str]
     highest: str
     hints: tuple[tuple[int, str], ...]
     marks: tuple[Mark, ...]
+
+
+def picture(series: Sequence[Series], marks: Sequence[Mark]) -> dict[str, Any]:
+    """Return what a picture shows as the data of a page; `draw_picture` in its template draws it."""
+    return {"series": [each._asdict() for each in series], "marks": [each._asdict() for each in marks]}
+
+
+def draw_picture(data: Mapping[str, Any]) -> Chart | None:
+    """Return the drawing of what `picture` returned; None if all numbers are 0."""
+    return draw([Series(**each) for each in data["series"]], [Mark(**each) for each in data["marks"]])
 
 
 def draw(series: Sequence[Series], marks: Sequence[Mark]) -> Chart | None:
@@ -72,6 +83,7 @@ def draw(series: Sequence[Series], marks: Sequence[Mark]) -> Chart | None:
     return Chart(
         width=SLOT * len(sums),
         height=HEIGHT,
+        slot=SLOT,
         parts=tuple(
             Part(each.name, each.look, outline(*between), share)
             for each, between, share in zip(series, pairwise(edges), shares, strict=True)

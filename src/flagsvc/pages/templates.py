@@ -18,6 +18,7 @@ from urllib.parse import quote
 from jinja2 import DictLoader, Environment, StrictUndefined
 
 from flagsvc.http.compression import gzip
+from flagsvc.pages.charts import draw_picture
 from flagsvc.pages.forms import EXACT, as_area, as_line
 
 FOLDER: Final = "templates"
@@ -44,6 +45,7 @@ class Templates:
         )
         self._environment.globals["static"] = static
         self._environment.globals["exact"] = make_exact
+        self._environment.globals["draw_picture"] = draw_picture
         self._environment.filters["segment"] = segment
         self._environment.filters["initials"] = initials
 
