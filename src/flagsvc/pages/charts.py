@@ -14,8 +14,8 @@ HEIGHT: Final = 100
 SLOT: Final = 10
 """The width of a bar with the gap beside it, in the same units."""
 BAR: Final = 8
-ROUND: Final = (1, 2, 4, 6, 8, 10)
-"""First digits of the number at the top. The half of it is round, too."""
+ROUND: Final = (1, 2, 3, 4, 5, 6, 8, 10)
+"""First digits of the number at the top. The half of it is short, too."""
 SHORT_FROM: Final = 100_000
 UNITS: Final = ("", " k", " M", " G", " T", " P", " E")
 """Units of thousands, of millions and so on."""

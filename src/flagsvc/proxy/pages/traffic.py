@@ -167,8 +167,8 @@ class Window(NamedTuple):
 
 
 WINDOWS: Final = {
-    "": Window("last 15 minutes", KEPT_S / 4 / BARS, ("15 min ago", "12", "9", "6", "3")),
-    "hour": Window("last hour", KEPT_S / BARS, ("60 min ago", "50", "40", "30", "20", "10")),
+    "": Window("last 15 minutes", KEPT_S / 4 / BARS, ("−15 min", "−12", "−9", "−6", "−3")),
+    "hour": Window("last hour", KEPT_S / BARS, ("−60 min", "−45", "−30", "−15")),
 }
 
 
