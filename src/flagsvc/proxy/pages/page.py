@@ -120,7 +120,7 @@ class PageCall:
     @property
     def frame(self) -> Frame:
         path = self.address(f"/{self.segments[0] if self.segments else ''}")
-        return SITE.frame(self.address(""), path, self.who, live=self.sees_all)
+        return SITE.frame(self.address(""), path, self.who, live=self.sees_all, now=self.scene.clock.now())
 
     def address(self, path: str) -> str:
         """Return the address of a page. `path` is below PAGES."""

@@ -1,13 +1,13 @@
-"""The proxies and server-side SDKs that poll this server, with their revisions. In memory, for the page of the proxies.
+"""The proxies and server-side SDKs that poll this server, with their revisions. In memory, for the pages.
 
-An instance that has got a document, or 304 for it, has that document. So the server knows whether a change has arrived, without
-any further message of the instances.
+An instance that has got a document, or 304 for it, has that document. So the server knows whether a change has arrived, and when,
+without any further message of the instances.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
@@ -20,12 +20,23 @@ MAX_QUERY = 1000
 """The most characters of the filters of a query that is remembered."""
 MAX_NAME = 100
 """The most characters of a name that an instance gives itself."""
+KEPT_DOCUMENTS = 10
+"""The last documents of an instance that are remembered."""
+KEPT_COMMITS = 1000
+"""The last commits whose moment is remembered."""
 SILENT_S = 60.0
 """An instance counts as gone after so many seconds, or after three of its intervals if that is longer."""
 
 
+class Got(NamedTuple):
+    """A document that an instance has `since` a moment: the revision of the document when the instance got it."""
+
+    revision: int
+    since: float
+
+
 class Poller(NamedTuple):
-    """An instance: its query, its own names, and its document with the time.
+    """An instance: its query, its own names, and its last documents, the present one at the end.
 
     `polled` is the moment of its last poll, `interval` the seconds between the last two; None after the first.
     """
@@ -34,15 +45,28 @@ class Poller(NamedTuple):
     app_name: str
     instance_id: str
     sdk: str
-    revision: int
     digest: str
-    since: float
+    got: tuple[Got, ...]
     polled: float
     interval: float | None
+
+    @property
+    def revision(self) -> int:
+        return self.got[-1].revision
+
+    @property
+    def since(self) -> float:
+        return self.got[-1].since
 
     def is_gone(self, now: float) -> bool:
         """Return whether the instance has been silent for too long."""
         return now - self.polled > max(SILENT_S, 3 * (self.interval or 0.0))
+
+    def has_since(self, revision: int) -> float | None:
+        """Return when the instance got a revision; None if it has not, or if what it had before is not known."""
+        if self.got[0].revision >= revision:
+            return None
+        return next((each.since for each in self.got if each.revision >= revision), None)
 
 
 class Pollers:
@@ -52,6 +76,17 @@ class Pollers:
         self.on_news: Callable[[], object] = lambda: None
         self._lock = threading.Lock()
         self._found: OrderedDict[tuple[object, ...], Poller] = OrderedDict()
+        self._commits: deque[tuple[int, float]] = deque(maxlen=KEPT_COMMITS)
+
+    def note_commit(self, revision: int, now: float) -> None:
+        """Note that documents have a revision from now on."""
+        with self._lock:
+            self._commits.append((revision, now))
+
+    def committed(self, revision: int, now: float) -> float:
+        """Return the moment of a commit; now, if this server has not heard of it yet."""
+        with self._lock:
+            return next((moment for number, moment in self._commits if number >= revision), now)
 
     def note(self, query: DocumentQuery, who: Who, document: ClientDocument, now: float) -> None:
         """Note that an instance gets a document now, or has it already.
@@ -65,12 +100,10 @@ class Pollers:
             key = query, app_name, instance_id
             before = self._found.pop(key, None)
             kept = before is not None and before.digest == document.digest
-            since = before.since if before is not None and kept else now
+            got = () if before is None else before.got
+            got = got if kept else (*got, Got(document.revision, now))[-KEPT_DOCUMENTS:]
             interval = None if before is None else now - before.polled
-            revision = before.revision if before is not None and kept else document.revision
-            self._found[key] = Poller(
-                query, app_name, instance_id, sdk, revision, document.digest, since, now, interval
-            )
+            self._found[key] = Poller(query, app_name, instance_id, sdk, document.digest, got, now, interval)
             while len(self._found) > MAX_POLLERS:
                 self._found.popitem(last=False)
         if not kept:
@@ -95,3 +128,26 @@ def count_arrived(pollers: Iterable[Poller], digests: dict[DocumentQuery, str], 
     """
     there = [each for each in pollers if each.query in digests and not each.is_gone(now)]
     return sum(digests.get(each.query) == each.digest for each in there), len(there)
+
+
+class Arrival(NamedTuple):
+    """Where a change is. `there` counts the instances that need to know of it, and `arrived` those that have polled since.
+
+    `changed` tells that any of them got another document, `after` the seconds from the commit to the last of these polls; None
+    if that is not known. `missing` are the other instances.
+    """
+
+    there: int
+    arrived: int
+    changed: bool
+    after: float | None
+    missing: tuple[Poller, ...]
+
+
+def find_arrival(pollers: Iterable[Poller], revision: int, committed: float) -> Arrival:
+    """Return where the change of a revision is. Instances that were gone at its commit, and did not come back, do not count."""
+    there = [each for each in pollers if not each.is_gone(committed)]
+    missing = tuple(each for each in there if each.revision < revision and each.polled <= committed)
+    times = [since - committed for each in there if (since := each.has_since(revision)) is not None]
+    changed = any(each.revision >= revision for each in there)
+    return Arrival(len(there), len(there) - len(missing), changed, max(0.0, *times) if times else None, missing)

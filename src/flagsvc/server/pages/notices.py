@@ -1,19 +1,26 @@
-"""What a page says first: what its user just did, with a button that undoes it."""
+"""What a page says first: what its user just did, with a button that undoes it, and at which proxies it has arrived."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Final
 
 from flagsvc.pages.templates import Notice, segment
 from flagsvc.server.api.call import ApiCall
+from flagsvc.server.api.pollers import Poller, find_arrival
+from flagsvc.server.store.actors import ALL
+from flagsvc.server.store.checks import Json
 from flagsvc.server.store.event_kinds import sentence_of
 from flagsvc.server.store.resources.environments import list_protected
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.subjects import Change, find_action
+from flagsvc.server.store.timestamps import format_time
+from flagsvc.server.store.undo.subjects import Change, Touched, find_action
 from flagsvc.server.store.undo.undo import find_obstacle
 
 QUERY = "undo"
-"""The parameter of an address that has the id of what was just done."""
+"""The parameter of an address that has what was just done: the id of the action, and after a dot the revision of its commit."""
 NOTHING = "nothing"
 """The id where nothing was different."""
 UNCHANGED = Notice(("Nothing was different, so nothing is changed.",))
@@ -22,11 +29,20 @@ SHOWN = 3
 YOU = "You"
 SWITCHING = ("feature-archived", "feature-revived")
 """The types whose undo switches a flag on or off in all environments, also in protected ones."""
+CHANGE: Final = re.compile(r"([^.]+)\.([0-9]{1,18})")
+SERVED: Final = re.compile(
+    "feature(?!-link|-tag|-untag|s-exported)|strategy-order|segment-|project-(environment-|deleted)|backup-"
+)
+"""The beginnings of the kinds of events after which proxies may get other flags."""
+PROXY: Final = "flagsvc:"
+"""How the name of a client of ours begins."""
+NAMED: Final = 3
+"""The most proxies that are named."""
 
 
 def id_of(tx: Tx) -> str:
-    """Return the id of what a transaction did."""
-    return tx.action if tx.pending_events else NOTHING
+    """Return what a transaction did, for QUERY."""
+    return f"{tx.action}.{tx.revision}" if tx.pending_events else NOTHING
 
 
 def kept_notice(call: ApiCall) -> str:
@@ -36,23 +52,26 @@ def kept_notice(call: ApiCall) -> str:
 
 def find_notice(call: ApiCall, pages: str, back: str) -> Notice | None:
     """Return what the address says was done, if this user did it; else None. `pages` is the path of the pages."""
-    action = call.first_value(QUERY)
-    if not action or call.caller.actor is None:
+    done = call.first_value(QUERY)
+    if not done or call.caller.actor is None:
         return None
-    if action == NOTHING:
+    if done == NOTHING:
         return UNCHANGED
+    action = done.partition(".")[0]
     with call.store.reading() as tx:
         changes = find_action(tx, action)
         if not changes or any(each.by_id != call.actor.id for each in changes):
             return None
         obstacle = find_obstacle(tx, call.actor, changes)
         protected = list_protected(tx)
+    may_ever = obstacle is None or not obstacle.permissions or any(map(call.actor.may_ever, obstacle.permissions))
     return Notice(
         tell(changes),
-        undo=f"{pages}/history/actions/{segment(action)}/undo",
+        undo=f"{pages}/history/actions/{segment(action)}/undo" if may_ever else "",
         obstacle="" if obstacle is None else obstacle.reason,
         asks=any(each.environment in protected or (protected and each.type in SWITCHING) for each in changes),
         back=back,
+        arrival=describe_arrival(call, done, {(each.type, each.environment, each.project) for each in changes}),
     )
 
 
@@ -62,3 +81,33 @@ def tell(changes: Sequence[Change]) -> tuple[str, ...]:
     more = len(changes) - SHOWN
     rest = [f"And {more} more change{'' if more == 1 else 's'}."] if more > 0 else []
     return (*(f"{each}." for each in shown), *rest)
+
+
+def describe_arrival(call: ApiCall, done: str, touched: Iterable[Touched]) -> Json | None:
+    """Return at which proxies a change has arrived; None if it gives proxies no other flags, or if its revision is not known."""
+    found, places = CHANGE.fullmatch(done), {tuple(place) for kind, *place in touched if SERVED.match(kind)}
+    if found is None or not places:
+        return None
+    revision, every, now = int(found[2]), call.server.pollers.list_all(), call.server.clock.now()
+    concerned = [each for each in every if any(is_concerned(each, *place) for place in places)]
+    arrival = find_arrival(concerned, revision, call.server.pollers.committed(revision, now))
+    return arrival._asdict() | {
+        "change": done,
+        "polled": bool(every),
+        "onlyProxies": all(each.sdk.startswith(PROXY) for each in concerned),
+        "missing": [describe_missing(each) for each in arrival.missing[:NAMED]],
+        "more": max(0, len(arrival.missing) - NAMED),
+    }
+
+
+def is_concerned(poller: Poller, environment: str | None, project: str | None) -> bool:
+    """Return whether an instance asks for the flags of a place; None is every environment, or every project."""
+    projects = poller.query.projects
+    return environment in (None, poller.query.environment) and (
+        project is None or projects is None or ALL in projects or project in projects
+    )
+
+
+def describe_missing(poller: Poller) -> Json:
+    polled = format_time(datetime.fromtimestamp(poller.polled, UTC))
+    return {"appName": poller.app_name, "instanceId": poller.instance_id, "polled": polled}

@@ -140,7 +140,7 @@ def render(template: str, call: ApiCall, answer: Answer) -> Answer:
         return replace(answer, headers=(*answer.headers, *PAGE_HEADERS))
     if answer.body is None or isinstance(answer.body, bytes):
         return answer
-    frame = frame_of(call.root, call.head, call.caller.actor)
+    frame = frame_of(call.root, call.head, call.caller.actor, call.server.clock.now())
     frame = frame._replace(notice=find_notice(call, frame.pages, place_of(call, frame)))
     body = SITE.templates.render(template, frame=frame, **answer.body)
     return replace(answer, body=body, headers=(*answer.headers, *PAGE_HEADERS))
@@ -152,9 +152,10 @@ def place_of(call: ApiCall, frame: Frame) -> str:
     return frame.path.removeprefix(frame.pages) + ("?" if kept else "") + urlencode(kept, doseq=True)
 
 
-def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
+def frame_of(root: str, head: Call, actor: Actor | None, now: float = 0.0) -> Frame:
     who = "" if actor is None else f"{actor.name} ({actor.root_role})"
-    return SITE.frame(f"{root}{PAGES}", head.request.path.decode("latin-1"), who, live=bool(who))
+    frame = SITE.frame(f"{root}{PAGES}", head.request.path.decode("latin-1"), who, live=bool(who), now=now)
+    return frame if actor is None else frame._replace(may_ever=actor.may_ever)
 
 
 def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: str) -> Answer:
