@@ -46,7 +46,7 @@ class Templates:
             auto_reload=False,
         )
         self._environment.globals |= FUNCTIONS | {"static": static}
-        self._environment.filters["segment"] = segment
+        self._environment.filters |= {"segment": segment, "isolated": isolated}
 
     def render(self, name: str, **values: Any) -> bytes:
         """Return a page as HTML. Raises jinja2.UndefinedError for a name that is missing."""
@@ -82,6 +82,12 @@ class Html(str):
 
     def __html__(self) -> str:
         return self
+
+
+def isolated(summary: str) -> Html:
+    """Return a sentence with the names between two `**` isolated, so that no name changes the direction of the others."""
+    parts = [html.escape(each) for each in summary.split("**")]
+    return Html("".join(f"<bdi>{each}</bdi>" if at % 2 else each for at, each in enumerate(parts)))
 
 
 def make_exact(name: str, value: str | None, at: int = 0, *, lines: bool = False) -> Html:
