@@ -171,8 +171,7 @@ def open_runtime(
 
 
 def announce_news(server: ApiContext) -> None:
-    """Announce each revision, and that one has arrived at an instance, to the open pages. Note the moment of each commit."""
-    server.store.watch(lambda number: server.pollers.note_commit(number, server.clock.now()))
+    """Announce each revision, and that one has arrived at an instance, to the open pages."""
     server.store.watch(lambda number: server.streams.announce("revision", {"revision": number}))
     server.pollers.on_news = lambda: server.streams.announce("arrived", {})
 

@@ -6,8 +6,9 @@ without any further message of the instances.
 
 from __future__ import annotations
 
+import math
 import threading
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
@@ -23,7 +24,7 @@ MAX_NAME = 100
 KEPT_DOCUMENTS = 10
 """The last documents of an instance that are remembered."""
 KEPT_COMMITS = 1000
-"""The last commits whose moment is remembered."""
+"""The last commits that are remembered."""
 SILENT_S = 60.0
 """An instance counts as gone after so many seconds, or after three of its intervals if that is longer."""
 
@@ -33,6 +34,13 @@ class Got(NamedTuple):
 
     revision: int
     since: float
+
+
+class Commit(NamedTuple):
+    """A commit at a moment, with its revision; None where that is not known."""
+
+    revision: int | None
+    moment: float
 
 
 class Poller(NamedTuple):
@@ -62,7 +70,7 @@ class Poller(NamedTuple):
         """Return whether the instance has been silent for too long."""
         return now - self.polled > max(SILENT_S, 3 * (self.interval or 0.0))
 
-    def has_since(self, revision: int) -> float | None:
+    def has_since(self, revision: float) -> float | None:
         """Return when the instance got a revision; None if it has not, or if what it had before is not known."""
         if self.got[0].revision >= revision:
             return None
@@ -76,17 +84,19 @@ class Pollers:
         self.on_news: Callable[[], object] = lambda: None
         self._lock = threading.Lock()
         self._found: OrderedDict[tuple[object, ...], Poller] = OrderedDict()
-        self._commits: deque[tuple[int, float]] = deque(maxlen=KEPT_COMMITS)
+        self._commits: OrderedDict[str, Commit] = OrderedDict()
 
-    def note_commit(self, revision: int, now: float) -> None:
-        """Note that documents have a revision from now on."""
+    def note_commit(self, action: str, commit: Commit) -> None:
+        """Note the commit of an action."""
         with self._lock:
-            self._commits.append((revision, now))
+            self._commits[action] = commit
+            while len(self._commits) > KEPT_COMMITS:
+                self._commits.popitem(last=False)
 
-    def committed(self, revision: int, now: float) -> float:
-        """Return the moment of a commit; now, if this server has not heard of it yet."""
+    def find_commit(self, action: str) -> Commit | None:
+        """Return the commit of an action of this server; None if it is not remembered."""
         with self._lock:
-            return next((moment for number, moment in self._commits if number >= revision), now)
+            return self._commits.get(action)
 
     def note(self, query: DocumentQuery, who: Who, document: ClientDocument, now: float) -> None:
         """Note that an instance gets a document now, or has it already.
@@ -133,8 +143,8 @@ def count_arrived(pollers: Iterable[Poller], digests: dict[DocumentQuery, str], 
 class Arrival(NamedTuple):
     """Where a change is. `there` counts the instances that need to know of it, and `arrived` those that have polled since.
 
-    `changed` tells that any of them got another document, `after` the seconds from the commit to the last of these polls; None
-    if that is not known. `missing` are the other instances.
+    `changed` tells that any of them got another document, as far as that is known, and `after` are the seconds from the commit to
+    the last of these polls; None if they are not known. `missing` are the other instances.
     """
 
     there: int
@@ -144,10 +154,12 @@ class Arrival(NamedTuple):
     missing: tuple[Poller, ...]
 
 
-def find_arrival(pollers: Iterable[Poller], revision: int, committed: float) -> Arrival:
-    """Return where the change of a revision is. Instances that were gone at its commit, and did not come back, do not count."""
-    there = [each for each in pollers if not each.is_gone(committed)]
-    missing = tuple(each for each in there if each.revision < revision and each.polled <= committed)
-    times = [since - committed for each in there if (since := each.has_since(revision)) is not None]
-    changed = any(each.revision >= revision for each in there)
-    return Arrival(len(there), len(there) - len(missing), changed, max(0.0, *times) if times else None, missing)
+def find_arrival(pollers: Iterable[Poller], commit: Commit) -> Arrival:
+    """Return where the change of a commit is. Instances that were gone at the commit, and did not come back, do not count."""
+    there = [each for each in pollers if not each.is_gone(commit.moment)]
+    revision = math.inf if commit.revision is None else commit.revision
+    changed = [each for each in there if each.revision >= revision]
+    missing = tuple(each for each in there if each.revision < revision and each.polled <= commit.moment)
+    times = [since - commit.moment for each in changed if (since := each.has_since(revision)) is not None]
+    is_changed = commit.revision is None or bool(changed)
+    return Arrival(len(there), len(there) - len(missing), is_changed, max(0.0, *times) if times else None, missing)

@@ -9,7 +9,7 @@ from typing import Final
 
 from flagsvc.pages.templates import Notice, segment
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.pollers import Poller, find_arrival
+from flagsvc.server.api.pollers import Commit, Poller, find_arrival
 from flagsvc.server.store.actors import ALL
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.event_kinds import sentence_of
@@ -20,7 +20,7 @@ from flagsvc.server.store.undo.subjects import Change, Touched, find_action
 from flagsvc.server.store.undo.undo import find_obstacle
 
 QUERY = "undo"
-"""The parameter of an address that has what was just done: the id of the action, and after a dot the revision of its commit."""
+"""The parameter of an address that has the id of what was just done."""
 NOTHING = "nothing"
 """The id where nothing was different."""
 UNCHANGED = Notice(("Nothing was different, so nothing is changed.",))
@@ -29,7 +29,6 @@ SHOWN = 3
 YOU = "You"
 SWITCHING = ("feature-archived", "feature-revived")
 """The types whose undo switches a flag on or off in all environments, also in protected ones."""
-CHANGE: Final = re.compile(r"([^.]+)\.([0-9]{1,18})")
 SERVED: Final = re.compile(
     "feature(?!-link|-tag|-untag|s-exported)|strategy-order|segment-|project-(environment-|deleted)|backup-"
 )
@@ -40,9 +39,12 @@ NAMED: Final = 3
 """The most proxies that are named."""
 
 
-def id_of(tx: Tx) -> str:
-    """Return what a transaction did, for QUERY."""
-    return f"{tx.action}.{tx.revision}" if tx.pending_events else NOTHING
+def note_done(call: ApiCall, tx: Tx) -> str:
+    """Return the id of what a transaction did. Pages tell for a while at which proxies it has arrived."""
+    if not tx.pending_events:
+        return NOTHING
+    call.server.pollers.note_commit(tx.action, Commit(tx.revision, call.server.clock.now()))
+    return tx.action
 
 
 def kept_notice(call: ApiCall) -> str:
@@ -52,12 +54,11 @@ def kept_notice(call: ApiCall) -> str:
 
 def find_notice(call: ApiCall, pages: str, back: str) -> Notice | None:
     """Return what the address says was done, if this user did it; else None. `pages` is the path of the pages."""
-    done = call.first_value(QUERY)
-    if not done or call.caller.actor is None:
+    action = call.first_value(QUERY)
+    if not action or call.caller.actor is None:
         return None
-    if done == NOTHING:
+    if action == NOTHING:
         return UNCHANGED
-    action = done.partition(".")[0]
     with call.store.reading() as tx:
         changes = find_action(tx, action)
         if not changes or any(each.by_id != call.actor.id for each in changes):
@@ -71,7 +72,9 @@ def find_notice(call: ApiCall, pages: str, back: str) -> Notice | None:
         obstacle="" if obstacle is None else obstacle.reason,
         asks=any(each.environment in protected or (protected and each.type in SWITCHING) for each in changes),
         back=back,
-        arrival=describe_arrival(call, done, {(each.type, each.environment, each.project) for each in changes}),
+        arrival=describe_arrival(
+            call, action, {Touched(each.type, each.environment, each.project, each.at) for each in changes}
+        ),
     )
 
 
@@ -83,16 +86,22 @@ def tell(changes: Sequence[Change]) -> tuple[str, ...]:
     return (*(f"{each}." for each in shown), *rest)
 
 
-def describe_arrival(call: ApiCall, done: str, touched: Iterable[Touched]) -> Json | None:
-    """Return at which proxies a change has arrived; None if it gives proxies no other flags, or if its revision is not known."""
-    found, places = CHANGE.fullmatch(done), {tuple(place) for kind, *place in touched if SERVED.match(kind)}
-    if found is None or not places:
+def describe_arrival(call: ApiCall, action: str, touched: Iterable[Touched]) -> Json | None:
+    """Return at which proxies a change has arrived; None if it gives proxies no other flags.
+
+    Of an action that this server did not do, or long ago, it is not known after which time.
+    """
+    served = [each for each in touched if SERVED.match(each.type)]
+    if not served:
         return None
-    revision, every, now = int(found[2]), call.server.pollers.list_all(), call.server.clock.now()
+    pollers = call.server.pollers
+    commit = pollers.find_commit(action) or Commit(None, served[0].at.timestamp())
+    places = {(each.environment, each.project) for each in served}
+    every = pollers.list_all()
     concerned = [each for each in every if any(is_concerned(each, *place) for place in places)]
-    arrival = find_arrival(concerned, revision, call.server.pollers.committed(revision, now))
+    arrival = find_arrival(concerned, commit)
     return arrival._asdict() | {
-        "change": done,
+        "action": action,
         "polled": bool(every),
         "onlyProxies": all(each.sdk.startswith(PROXY) for each in concerned),
         "missing": [describe_missing(each) for each in arrival.missing[:NAMED]],

@@ -26,7 +26,7 @@ from flagsvc.server.api.errors import ApiError, bare, foreign_request, unknown_p
 from flagsvc.server.api.pipeline import RoutedRequest
 from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
 from flagsvc.server.api.routes import OPERATIONS
-from flagsvc.server.pages.notices import QUERY, find_notice, id_of
+from flagsvc.server.pages.notices import QUERY, find_notice, note_done
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.store import Tx
 
@@ -164,7 +164,7 @@ def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: st
     `done` is the transaction of a change: the page says what it did, and offers to undo it.
     """
     place = "".join(f"/{segment(each)}" for each in segments)
-    found = query | ({} if done is None else {QUERY: id_of(done)})
+    found = query | ({} if done is None else {QUERY: note_done(call, done)})
     text = urlencode({name: value for name, value in found.items() if value})
     return redirect(f"{call.root}{PAGES}{place}{'?' if text else ''}{text}")
 
@@ -172,7 +172,7 @@ def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: st
 def go_to(call: ApiCall, place: str, done: Tx) -> Answer:
     """Return the redirect to a page below PAGES, which says what a transaction did. `place` may have a query."""
     mark = "&" if "?" in place else "?"
-    return redirect(f"{call.root}{PAGES}{place}{mark}{QUERY}={id_of(done)}")
+    return redirect(f"{call.root}{PAGES}{place}{mark}{QUERY}={note_done(call, done)}")
 
 
 def error_page(base: str, head: Call, request: RoutedRequest, failure: ApiError) -> Answer | None:

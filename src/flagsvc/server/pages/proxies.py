@@ -62,10 +62,9 @@ def describe(poller: Poller, newest: dict[DocumentQuery, str], now: float) -> di
 
 def show_arrival(call: ApiCall) -> Answer:
     """Return at which proxies a change of the caller has arrived. Raises CallerError (404)."""
-    done = call.params["change"]
+    action = call.params["groupId"]
     with call.store.reading() as tx:
-        touched = find_touched(tx, done.partition(".")[0], call.actor.id)
-    arrival = describe_arrival(call, done, touched)
+        arrival = describe_arrival(call, action, find_touched(tx, action, call.actor.id))
     if arrival is None:
         raise unknown_action()
     return Answer({"arrival": arrival})
@@ -73,5 +72,5 @@ def show_arrival(call: ApiCall) -> Answer:
 
 ROUTES = (
     page("/proxies", show, "proxies.html", "Who polls, and which revision each has."),
-    page("/arrived/:change", show_arrival, "arrived.html", "At which proxies a change has arrived."),
+    page("/arrived/:groupId", show_arrival, "arrived.html", "At which proxies a change has arrived."),
 )

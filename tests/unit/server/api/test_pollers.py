@@ -7,11 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.server.api.pollers import (
+    KEPT_COMMITS,
     KEPT_DOCUMENTS,
     MAX_NAME,
     MAX_POLLERS,
     SILENT_S,
     Arrival,
+    Commit,
     Pollers,
     count_arrived,
     find_arrival,
@@ -82,8 +84,7 @@ def test_what_has_arrived(polls: list[tuple[int, int]]) -> None:
     assert count_arrived(pollers.list_all(), {QUERY: "digest-3"}, 4 * SILENT_S + 4 * len(polls)) == (0, 0)
 
 
-COMMIT, AT = 5, 100.0
-"""A revision, and the moment of its commit."""
+COMMIT = Commit(5, 100.0)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_where_a_change_is(polls: list[tuple[int, float]], wanted: tuple[int, in
     pollers = Pollers()
     for revision, now in polls:
         pollers.note(QUERY, (b"app", None, None), document(revision), now)
-    found = find_arrival(pollers.list_all(), COMMIT, AT)
+    found = find_arrival(pollers.list_all(), COMMIT)
     assert (*found[:4], len(found.missing)) == wanted
 
 
@@ -117,13 +118,22 @@ def test_the_last_of_several_decides_the_time() -> None:
     for name, moments in ((b"a", (90.0, 100.5)), (b"b", (90.0, 104.0)), (b"c", (90.0,))):
         for revision, now in zip((3, 5), moments, strict=False):
             pollers.note(QUERY, (name, None, None), document(revision), now)
-    found = find_arrival(pollers.list_all(), COMMIT, AT)
+    found = find_arrival(pollers.list_all(), COMMIT)
     assert found[:4] == Arrival(3, 2, True, 4.0, ())[:4] and [each.app_name for each in found.missing] == ["c"]
 
 
-def test_the_moment_of_a_commit() -> None:
-    """Of a commit that another server made between two others it is that of the next one; of a later one it is now."""
+def test_a_commit_of_another_server() -> None:
+    """Its revision is not known, so only who has polled since its moment counts, without a time."""
     pollers = Pollers()
-    for revision in (3, 5):
-        pollers.note_commit(revision, float(revision))
-    assert [pollers.committed(each, 9.0) for each in (3, 4, 5, 6)] == [3.0, 5.0, 5.0, 9.0]
+    for name, now in ((b"a", 99.0), (b"b", 101.0)):
+        pollers.note(QUERY, (name, None, None), document(9), now)
+    found = find_arrival(pollers.list_all(), Commit(None, 100.0))
+    assert found[:4] == (2, 1, True, None) and [each.app_name for each in found.missing] == ["a"]
+
+
+def test_the_last_commits_are_remembered() -> None:
+    """The oldest one is forgotten first."""
+    pollers = Pollers()
+    for number in range(KEPT_COMMITS + 1):
+        pollers.note_commit(str(number), Commit(number, 0.0))
+    assert pollers.find_commit("0") is None and pollers.find_commit("1") == Commit(1, 0.0)

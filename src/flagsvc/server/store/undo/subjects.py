@@ -36,8 +36,13 @@ class Change(NamedTuple):
     action: str | None
 
 
-Touched: TypeAlias = tuple[str, str | None, str | None]
-"""The type of an event, with its environment and its project."""
+class Touched(NamedTuple):
+    """What an event of a type touched `at` a time; None is every environment, and no project or each."""
+
+    type: str
+    environment: str | None
+    project: str | None
+    at: datetime
 
 
 def find_change(tx: Tx, number: int) -> Change:
@@ -61,9 +66,9 @@ def find_action(tx: Tx, action: str) -> list[Change]:
 
 def find_touched(tx: Tx, action: str, by_id: int) -> set[Touched]:
     """Return what an action of a caller has touched; nothing for one of another caller."""
-    wanted = select(events.c.type, events.c.environment, events.c.project).distinct()
+    wanted = select(events.c.type, events.c.environment, events.c.project, events.c.created_at).distinct()
     rows = tx.db.execute(wanted.where(events.c.action == action, events.c.created_by_id == by_id))
-    return {(row.type, row.environment, row.project) for row in rows}
+    return {Touched(*row) for row in rows}
 
 
 def require_action(tx: Tx, action: str) -> list[Change]:
