@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -46,7 +47,7 @@ class Templates:
             auto_reload=False,
         )
         self._environment.globals |= FUNCTIONS | {"static": static}
-        self._environment.filters |= {"segment": segment, "isolated": isolated}
+        self._environment.filters |= {"segment": segment, "isolated": isolated, "initials": initials}
 
     def render(self, name: str, **values: Any) -> bytes:
         """Return a page as HTML. Raises jinja2.UndefinedError for a name that is missing."""
@@ -73,6 +74,14 @@ def segment(text: str) -> str:
     """Return a text as one segment of a path. A `.json` at its end belongs to the text, and not to the address of the data."""
     quoted = quote(text, safe="", errors="surrogatepass")
     return f"{quoted.removesuffix(DATA_SUFFIX)}%2Ejson" if quoted.endswith(DATA_SUFFIX) else quoted
+
+
+WORDS: Final = re.compile(r"[^\W_]+")
+
+
+def initials(name: str) -> str:
+    """Return the first letters of the first two words of a name, for an avatar. Without a letter or digit, return `?`."""
+    return "".join([each[0] for each in WORDS.findall(name.partition("@")[0])[:2]]).upper() or "?"
 
 
 class Html(str):
@@ -103,10 +112,11 @@ def make_exact(name: str, value: str | None, at: int = 0, *, lines: bool = False
 
 
 class Section(NamedTuple):
-    """A section of the pages, for the navigation: its title, and its path below the path of the pages."""
+    """A section of the pages, for the navigation: its title, its path below the path of the pages, and the name of its icon."""
 
     title: str
     path: str
+    icon: str = ""
 
 
 class Notice(NamedTuple):
@@ -125,13 +135,19 @@ class Notice(NamedTuple):
     arrival: Mapping[str, Any] | None = None
 
 
+SYSTEM: Final = "system"
+THEMES: Final = (SYSTEM, "light", "dark")
+"""What a person may choose. The theme of the system is what the browser prefers."""
+
+
 class Frame(NamedTuple):
     """What is around a page: the path of the pages, of their files and of this page, who is signed in, and the sections.
 
-    `who` is empty where pages need no sign-in. `stream` is the path of the events for live pages; empty for those who may not have
-    them. `alive` is the path that tells whether the viewer is still signed in; empty for those who are not. `notice` tells what was
-    done before this page was shown. `now` is the moment in seconds since the epoch, and `may_ever` tells whether the viewer has a
-    permission anywhere: what needs another one is not offered.
+    `who` is a name, and empty where pages need no sign-in; `role` says what that person may do. `theme` is one of `themes`.
+    `stream` is the path of the events for live pages; empty for those who may not have them. `alive` is the path that tells whether
+    the viewer is still signed in; empty for those who are not. `notice` tells what was done before this page was shown.
+    `now` is the moment in seconds since the epoch. `may_ever` tells whether the viewer has a permission anywhere: what
+    needs another one is not offered.
     """
 
     pages: str
@@ -142,6 +158,9 @@ class Frame(NamedTuple):
     stream: str = ""
     alive: str = ""
     notice: Notice | None = None
+    role: str = ""
+    theme: str = SYSTEM
+    themes: tuple[str, ...] = THEMES
     now: float = 0.0
     may_ever: Callable[[str], bool] = lambda permission: True
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from flagsvc.http.answers import Answer
-from flagsvc.http.call import FETCH_SITE, Call
+from flagsvc.http.call import COOKIE, FETCH_SITE, Call
 from flagsvc.http.first_page import prefers_json
 from flagsvc.http.messages import GET, HEAD, HTML
 from flagsvc.pages.forms import Form
@@ -19,6 +19,7 @@ from flagsvc.pages.headers import PAGE_HEADERS, is_own_request
 from flagsvc.pages.live import HEADERS
 from flagsvc.pages.site import Site, redirect
 from flagsvc.pages.templates import Frame, Section, segment
+from flagsvc.pages.theme import choose_theme, theme_of
 from flagsvc.server.api.authorization import PAGES, feature_project, read_secret
 from flagsvc.server.api.body import Parsed, content_type, has_body
 from flagsvc.server.api.call import ApiCall
@@ -39,13 +40,14 @@ PLAIN = {
 SITE = Site(
     __package__,
     Section("All flags", ""),
-    Section("Flags", "/flags"),
-    Section("Try", "/try"),
-    Section("History", "/history"),
-    Section("Proxies", "/proxies"),
-    Section("Segments", "/segments"),
-    Section("Tokens", "/tokens"),
-    Section("Settings", "/settings"),
+    Section("Flags", "/flags", "flag"),
+    Section("Try", "/try", "try"),
+    Section("History", "/history", "history"),
+    Section("Compare", "/compare", "compare"),
+    Section("Proxies", "/proxies", "proxy"),
+    Section("Segments", "/segments", "segment"),
+    Section("Tokens", "/tokens", "key"),
+    Section("Settings", "/settings", "settings"),
 )
 
 
@@ -153,8 +155,9 @@ def place_of(call: ApiCall, frame: Frame) -> str:
 
 
 def frame_of(root: str, head: Call, actor: Actor | None, now: float = 0.0) -> Frame:
-    who = "" if actor is None else f"{actor.name} ({actor.root_role})"
-    frame = SITE.frame(f"{root}{PAGES}", head.request.path.decode("latin-1"), who, live=bool(who), now=now)
+    who, role = ("", "") if actor is None else (actor.name, actor.root_role)
+    path, theme = head.request.path.decode("latin-1"), theme_of(head.other(COOKIE))
+    frame = SITE.frame(f"{root}{PAGES}", path, who, theme, role=role, live=actor is not None, now=now)
     return frame if actor is None else frame._replace(may_ever=actor.may_ever)
 
 
@@ -225,18 +228,17 @@ class Setting(NamedTuple):
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("Compare", "/compare", "Two environments side by side, and copying flags from one to the other."),
     Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
     Setting("Export", "/export", "Save flags of an environment as a file that can be imported."),
-    Setting("My tokens", "/my-tokens", "Your personal tokens: make one, delete one."),
+    Setting("My tokens", "/my-tokens", "Your personal tokens: create one, delete one."),
     Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
     Setting("People", "/people", "The users, their root roles and sessions. It needs the permission ADMIN."),
-    Setting("Projects", "/projects", "Make projects, and change their environments and members."),
-    Setting("Environments", "/environments", "Make, order, switch and delete environments."),
+    Setting("Projects", "/projects", "Create projects, and change their environments and members."),
+    Setting("Environments", "/environments", "Create, order, switch and delete environments."),
     Setting(
-        "Context fields", "/context-fields", "What conditions compare: make fields, and change their legal values."
+        "Context fields", "/context-fields", "What conditions compare: create fields, and change their legal values."
     ),
-    Setting("Tag types", "/tag-types", "Make, change and delete the types of tags."),
+    Setting("Tag types", "/tag-types", "Create, change and delete the types of tags."),
     Setting("Webhooks", "/webhooks", "Send events to a program of yours: which, where to, and what was sent."),
     Setting("Strategy types", "/strategy-types", "Custom strategies and their parameters; deprecate a strategy type."),
 )
@@ -256,6 +258,12 @@ ROUTES = (
         auth=Auth.NONE,
         in_memory=True,
         listed=False,
+    ),
+    change(
+        "/theme",
+        lambda call: choose_theme(call.form, f"{call.root}{PAGES}"),
+        reads=True,
+        summary="Choose the theme of pages.",
     ),
     raw("/alive", lambda call: Answer(b""), "Whether the viewer is still signed in.", "text/plain"),
     raw("/stream", show_stream, "What has changed, as events.", "text/event-stream"),
