@@ -21,6 +21,7 @@ from urllib.parse import quote
 from jinja2 import DictLoader, Environment, StrictUndefined
 
 from flagsvc.http.compression import gzip
+from flagsvc.pages.charts import draw_picture
 from flagsvc.pages.forms import EXACT, as_area, as_line
 from flagsvc.pages.times import in_full, in_words, read_moment
 
@@ -195,6 +196,7 @@ def may_ever(permission: str) -> bool:
 
 
 FUNCTIONS: Final = {
+    "draw_picture": draw_picture,
     "exact": make_exact,
     "in_words": words_of_moment,
     "in_full": text_of_moment,

@@ -36,6 +36,17 @@ function localTimes() {
   }
 }
 
+// The hours of charts and of their tables in local time.
+const LOCAL = {
+  hour: (moment) => moment.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" }).replace(":00", ""),
+  moment: (moment) => moment.toLocaleString([], { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" }),
+};
+
+function localHours() {
+  for (const each of document.querySelectorAll("[data-local]")) each.textContent = LOCAL[each.dataset.local](new Date(each.dataset.moment));
+  for (const each of document.querySelectorAll("[data-zone]")) each.textContent = "local time";
+}
+
 function isTyping(target) {
   return target.closest("input, select, textarea, [contenteditable]") !== null;
 }
@@ -277,6 +288,7 @@ if (document.body.dataset.live) {
 
 function finish() {
   localTimes();
+  localHours();
   showCopying(document);
 }
 
