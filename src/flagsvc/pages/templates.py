@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
@@ -44,6 +44,7 @@ class Templates:
         self._environment.globals["static"] = static
         self._environment.globals["exact"] = make_exact
         self._environment.filters["segment"] = segment
+        self._environment.filters["by_name"] = by_name
 
     def render(self, name: str, **values: Any) -> bytes:
         """Return a page as HTML. Raises jinja2.UndefinedError for a name that is missing."""
@@ -68,6 +69,11 @@ def segment(text: str) -> str:
     """Return a text as one segment of a path. A `.json` at its end belongs to the text, and not to the address of the data."""
     quoted = quote(text, safe="", errors="surrogatepass")
     return f"{quoted.removesuffix(DATA_SUFFIX)}%2Ejson" if quoted.endswith(DATA_SUFFIX) else quoted
+
+
+def by_name(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return rows by their names."""
+    return {each["name"]: each for each in rows}
 
 
 class Html(str):

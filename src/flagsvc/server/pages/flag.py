@@ -12,7 +12,7 @@ from flagsvc.reasons.words import words_of_variants
 from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Handler
-from flagsvc.server.pages.flags import SWITCH, is_protected, may
+from flagsvc.server.pages.flags import SWITCH, is_protected, may, production_first
 from flagsvc.server.pages.history import unmarked
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, go_to, page, see_other
@@ -39,6 +39,7 @@ def show(call: ApiCall) -> Answer:
         flag = read_flag(tx, name)
         flag["askedBy"] = usage.sum_by_application(tx, name)
         flag["history"], flag["events"] = read_history(tx, name)
+    flag["environments"] = production_first(flag["environments"])
     for state in flag["environments"]:
         state["may_switch"] = may(call, SWITCH, flag["project"], state["name"])
         state["may_add"] = may(call, "CREATE_FEATURE_STRATEGY", flag["project"], state["name"])
