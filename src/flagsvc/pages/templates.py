@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
@@ -45,6 +46,7 @@ class Templates:
         self._environment.globals["exact"] = make_exact
         self._environment.filters["segment"] = segment
         self._environment.filters["by_name"] = by_name
+        self._environment.filters["initials"] = initials
 
     def render(self, name: str, **values: Any) -> bytes:
         """Return a page as HTML. Raises jinja2.UndefinedError for a name that is missing."""
@@ -76,6 +78,14 @@ def by_name(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in rows}
 
 
+WORDS: Final = re.compile(r"[^\W_]+")
+
+
+def initials(name: str) -> str:
+    """Return the first letters of the first two words of a name, for an avatar. Without a letter or digit, return `?`."""
+    return "".join([each[0] for each in WORDS.findall(name.partition("@")[0])[:2]]).upper() or "?"
+
+
 class Html(str):
     """A text that is HTML already, so that no template escapes it again."""
 
@@ -98,10 +108,11 @@ def make_exact(name: str, value: str | None, at: int = 0, *, lines: bool = False
 
 
 class Section(NamedTuple):
-    """A section of the pages, for the navigation: its title, and its path below the path of the pages."""
+    """A section of the pages, for the navigation: its title, its path below the path of the pages, and the name of its icon."""
 
     title: str
     path: str
+    icon: str = ""
 
 
 class Notice(NamedTuple):
@@ -118,12 +129,17 @@ class Notice(NamedTuple):
     back: str = ""
 
 
+SYSTEM: Final = "system"
+THEMES: Final = (SYSTEM, "light", "dark")
+"""What a person may choose. The theme of the system is what the browser prefers."""
+
+
 class Frame(NamedTuple):
     """What is around a page: the path of the pages, of their files and of this page, who is signed in, and the sections.
 
-    `who` is empty where pages need no sign-in. `stream` is the path of the events for live pages; empty for those who may not have
-    them. `alive` is the path that tells whether the viewer is still signed in; empty for those who are not. `notice` tells what was
-    done before this page was shown.
+    `who` is a name, and empty where pages need no sign-in; `role` says what that person may do. `theme` is one of `themes`.
+    `stream` is the path of the events for live pages; empty for those who may not have them. `alive` is the path that tells whether
+    the viewer is still signed in; empty for those who are not. `notice` tells what was done before this page was shown.
     """
 
     pages: str
@@ -134,6 +150,9 @@ class Frame(NamedTuple):
     stream: str = ""
     alive: str = ""
     notice: Notice | None = None
+    role: str = ""
+    theme: str = SYSTEM
+    themes: tuple[str, ...] = THEMES
 
 
 def line_points(values: Sequence[float], height: int, first: int = 0) -> str:

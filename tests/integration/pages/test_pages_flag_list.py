@@ -82,18 +82,18 @@ def test_usage_in_the_list(client: AppClient) -> None:
 @pytest.mark.parametrize(
     ("given", "query", "words"),
     [
-        ([], "", "No flags yet."),
-        ([], "?q=x", "No flags yet."),
-        ([{"name": "a", "archived": True}], "", "All flags are archived."),
-        ([{"name": "a", "archived": True}], "?q=x", "No flag fits the filters."),
-        ([{"name": "a"}], "?state=archived", "No flag fits the filters."),
+        ([], "", "No flags yet"),
+        ([], "?q=x", "No flags yet"),
+        ([{"name": "a", "archived": True}], "", "All flags are archived"),
+        ([{"name": "a", "archived": True}], "?q=x", "No flag fits the filters"),
+        ([{"name": "a"}], "?state=archived", "No flag fits the filters"),
     ],
 )
 def test_an_empty_list(database_url: str, given: list[Any], query: str, words: str) -> None:
     """It says why it is empty, and what to do."""
     with app_client(database_url, given={"features": given}) as client:
         page = Visitor(client).see(f"/flags{query}").text
-        assert words in page and (words == "No flags yet.") is ("Create the first flag" in page)
+        assert words in page and (words == "No flags yet") is ("Create the first flag" in page)
 
 
 def test_who_asked(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:

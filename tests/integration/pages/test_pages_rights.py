@@ -25,8 +25,6 @@ GIVEN: dict[str, Any] = {
 FORMS = [route for route in PAGE_ROUTES if route.method == "POST" and route.auth is Auth.PAGE and not route.reads]
 OF_ONES_OWN = {"createPat", "deletePat", "endSession", "endSessions"}
 CHECKED_INSIDE = {"importToggles", "undoEvent", "undoAction"}
-OWN_FORMS = ("/sign-out", "/list-view")
-"""Forms that change only what the user's browser keeps."""
 NO_PERMISSION_OF_THE_ROUTE = OF_ONES_OWN | CHECKED_INSIDE
 """What every user may do with the user's own tokens and sessions; and operations whose permissions the store
 checks, by what they do."""
@@ -62,6 +60,8 @@ NEEDED = {
     "/people/1": "ADMIN",
 }
 """Page → what it says to a viewer."""
+OWN = ("/sign-out", "/theme", "/list-view")
+"""The ends of the addresses of forms that every person may send."""
 
 
 @pytest.mark.parametrize("route", FORMS, ids=lambda route: route.path)
@@ -99,6 +99,6 @@ def test_what_a_viewer_sees(pages: PageClient) -> None:
         address = f"/ui{path.format(strategy=strategy['id'])}"
         page = pages.get(address, token=VIEWER_SECRET)
         assert page.status == (403 if "people" in path else 200) and words in page.text, path
-        forms = [each for each in read_forms(page) if each.method == "post" and not each.action.endswith(OWN_FORMS)]
+        forms = [each for each in read_forms(page) if each.method == "post" and not each.action.endswith(OWN)]
         assert not any(form.buttons for form in forms), path
         assert words not in pages.get(address).text, path

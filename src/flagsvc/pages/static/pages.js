@@ -116,7 +116,7 @@ document.addEventListener("submit", async (event) => {
   if (button?.hasAttribute("data-busy")) {
     event.preventDefault();
     event.stopImmediatePropagation();
-  } else if (form.method === "post" && !form.matches(".who")) {
+  } else if (form.method === "post" && !form.closest(".who")) {
     unsay();
     setBusy(button, true);
     if (form.dataset.hxBoost || !document.body.dataset.alive) return;
@@ -130,6 +130,34 @@ document.addEventListener("submit", async (event) => {
     }
   }
 }, true);
+
+// A theme counts at once. The cookie of the answer keeps it for other pages.
+document.addEventListener("submit", (event) => {
+  const { target: form, submitter: button } = event;
+  if (!form.matches(".theme")) return;
+  event.preventDefault();
+  const sent = new FormData(form, button);
+  document.documentElement.dataset.theme = button.value;
+  form.querySelectorAll("button").forEach((each) => each.setAttribute("aria-pressed", String(each === button)));
+  fetch(form.action, { method: "POST", body: new URLSearchParams(sent), redirect: "manual" }).catch(() => {});
+});
+
+// Copy what a button names. The button is shown where the browser can copy.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const word = button.querySelector("span");
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    word.textContent = "Copied";
+  } catch {
+    word.textContent = "Not copied: select the text";
+  }
+});
+
+function showCopying(root) {
+  if (navigator.clipboard) root.querySelectorAll("[data-copy]").forEach((each) => { each.hidden = false; });
+}
 
 document.addEventListener("htmx:finally:request", (event) => setBusy(event.detail.ctx.sourceEvent?.submitter, false));
 window.addEventListener("pageshow", () => document.querySelectorAll("[data-busy]").forEach((each) => setBusy(each, false)));
@@ -221,6 +249,58 @@ if (document.body.dataset.live) {
   window.addEventListener("pageshow", (event) => { if (event.persisted) { follow(); tellAll(); } });
 }
 
+// Flags of the list that are ticked: how many, all of the page at once, and still ticked after the list was fetched again.
+const TICKS = "#list input[name=flag]";
+const ticked = new Set();
+
+function countTicked() {
+  const boxes = [...document.querySelectorAll(TICKS)];
+  const count = boxes.filter((each) => each.checked).length;
+  const all = document.querySelector("[data-all]");
+  const words = document.querySelector("#ticked b");
+  if (words) words.textContent = `${count} flag${count === 1 ? "" : "s"} ticked`;
+  if (!all) return;
+  all.hidden = false;
+  all.checked = count > 0 && count === boxes.length;
+  all.indeterminate = count > 0 && count < boxes.length;
+}
+
+function tickAgain() {
+  for (const each of document.querySelectorAll(TICKS)) each.checked = ticked.has(each.value);
+  countTicked();
+}
+
+document.addEventListener("change", ({ target }) => {
+  const changed = target.matches("[data-all]") ? document.querySelectorAll(TICKS) : target.matches(TICKS) ? [target] : [];
+  for (const each of changed) {
+    each.checked = target.checked;
+    if (each.checked) ticked.add(each.value);
+    else ticked.delete(each.value);
+  }
+  if (changed.length) countTicked();
+});
+
+window.addEventListener("pageshow", () => {
+  for (const each of document.querySelectorAll(`${TICKS}:checked`)) ticked.add(each.value);
+  countTicked();
+});
+
+// A panel over the page closes by Escape, and by a click beside it.
+document.addEventListener("click", ({ target }) => closePanels((each) => !each.contains(target)));
+document.addEventListener("keydown", ({ key }) => { if (key === "Escape") closePanels(() => true); });
+
+function closePanels(which) {
+  for (const each of [...document.querySelectorAll("details.drop[open]")].filter(which)) {
+    if (each.contains(document.activeElement)) each.querySelector("summary").focus();
+    each.open = false;
+  }
+}
+
+function finish() {
+  localTimes(document);
+  showCopying(document);
+}
+
 takeCode();
-document.addEventListener("htmx:after:swap", () => localTimes(document));
-localTimes(document);
+document.addEventListener("htmx:after:swap", () => { finish(); tickAgain(); });
+finish();

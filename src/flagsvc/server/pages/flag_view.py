@@ -8,16 +8,16 @@ from urllib.parse import quote, unquote
 
 from flagsvc.http.answers import Answer
 from flagsvc.http.call import COOKIE
-from flagsvc.pages.headers import read_cookie
+from flagsvc.pages.headers import make_cookie, read_cookie
 from flagsvc.pages.site import redirect
-from flagsvc.server.api.authorization import PAGES, CookieNames
+from flagsvc.server.api.authorization import PAGES
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.page import change
-from flagsvc.server.pages.sign_in import cookie, local_page
+from flagsvc.server.pages.sign_in import local_page
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import environments
 
-VIEW: Final = CookieNames("__Host-flagsvc-list", "flagsvc-list")
+COOKIE_NAME: Final = "flagsvc-list"
 YEAR_S: Final = 365 * 24 * 3600
 DENSE, ROOMY = "dense", "roomy"
 MANY: Final = 6
@@ -33,7 +33,7 @@ class View(NamedTuple):
 
 def read_view(call: ApiCall) -> View:
     """Return what the browser keeps; everything for one that keeps nothing."""
-    kept = read_cookie(call.head.other(COOKIE), VIEW.pick(call.request, call.server.url))
+    kept = read_cookie(call.head.other(COOKIE), COOKIE_NAME)
     density, *hidden = kept.split("/")
     return View(frozenset(map(unquote, hidden)), density == DENSE)
 
@@ -49,8 +49,9 @@ def keep_view(call: ApiCall) -> Answer:
     with call.store.reading() as tx:
         hidden = [each["name"] for each in environments.list_plain(tx) if each["name"] not in shown]
     kept = "/".join([DENSE if call.form.has(DENSE) else ROOMY, *(quote(each, safe="") for each in hidden)])
-    goal = f"{call.root}{PAGES}{local_page(call.form.text('back'))}"
-    return redirect(goal, cookie(call, VIEW, kept, YEAR_S))
+    pages = f"{call.root}{PAGES}"
+    place = local_page(call.form.text("back"))
+    return redirect(f"{pages}{place}", make_cookie(COOKIE_NAME, kept, pages, YEAR_S, "Lax"))
 
 
 ROUTES = (change("/list-view", keep_view, reads=True, summary="Keep how the list of flags is seen."),)

@@ -32,7 +32,8 @@ from flagsvc.server.store.store import Tx
 SWITCH = "UPDATE_FEATURE_ENVIRONMENT"
 """The permission that a switch needs."""
 OF_FLAG = ("UPDATE_FEATURE", "DELETE_FEATURE")
-"""The permissions of which one lets somebody tick a flag, beside SWITCH."""
+TICKING = (SWITCH, *OF_FLAG)
+"""The permissions of which one lets somebody tick a flag."""
 MAX_PAGE = 1_000_000
 HEIGHT = 20
 """The height of the line of a flag's usage, in the units of its picture."""
@@ -68,6 +69,7 @@ def show(call: ApiCall) -> Answer:
             "offered": [{"name": each["name"], "shown": each in shown} for each in known],
             "dense": {"chosen": view.dense, "used": view.dense or len(shown) > MANY},
             "heads": heads_of(given),
+            "may_tick": call.actor.may(SWITCH) or any(each.permission in TICKING for each in call.actor.grants),
             "choices": choices(tx),
         }
     place = given | ({"page": str(number)} if number > 1 else {})
