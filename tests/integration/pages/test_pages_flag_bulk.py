@@ -38,7 +38,7 @@ PREVIEWS: list[tuple[dict[str, str], str, dict[str, str], dict[str, str]]] = [
         {"do": "archive"},
         "Archive 4 flags?",
         {
-            "a": "is archived. It is on in development, production now.",
+            "a": "is archived. It is on in production, development now.",
             "b": "is archived. It is off everywhere.",
             "child": "is archived. It is off everywhere, and no longer depends on b.",
             "theirs": "is archived. It is off everywhere.",
@@ -141,6 +141,12 @@ def test_a_parent_stays_while_flags_depend_on_it(client: AppClient) -> None:
     found = preview(Visitor(client), {"do": "archive"}, ["b", "a"])
     assert left_out_of(found) == {"b": "child depends on it"}
     assert left_out_of(preview(Visitor(client), {"do": "archive"}, ["b", "child"])) == {}
+
+
+def test_all_that_fit(client: AppClient) -> None:
+    """All flags that fit the filters of the list are changed, on every page of it."""
+    found = preview(Visitor(client), {"do": "archive", "all": "q=i+state:active&sort=-name"}, [])
+    assert [each["name"] for each in found["lines"]] == ["theirs", "child"]
 
 
 def test_who_may_change_some(client: AppClient) -> None:

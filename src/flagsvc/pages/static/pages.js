@@ -250,15 +250,16 @@ if (document.body.dataset.live) {
 }
 
 // Flags of the list that are ticked: how many, all of the page at once, and still ticked after the list was fetched again.
-const TICKS = "#list input[name=flag]";
+const TICKS = "#list [type=checkbox][form=ticked]";
 const ticked = new Set();
 
 function countTicked() {
-  const boxes = [...document.querySelectorAll(TICKS)];
+  const boxes = [...document.querySelectorAll(`${TICKS}[name=flag]`)];
   const count = boxes.filter((each) => each.checked).length;
   const all = document.querySelector("[data-all]");
   const words = document.querySelector("#ticked b");
-  if (words) words.textContent = `${count} flag${count === 1 ? "" : "s"} ticked`;
+  const whole = document.querySelector(`${TICKS}[name=all]:checked`);
+  if (words) words.textContent = whole ? "All flags that fit" : `${count} flag${count === 1 ? "" : "s"} ticked`;
   if (!all) return;
   all.hidden = false;
   all.checked = count > 0 && count === boxes.length;
@@ -271,7 +272,7 @@ function tickAgain() {
 }
 
 document.addEventListener("change", ({ target }) => {
-  const changed = target.matches("[data-all]") ? document.querySelectorAll(TICKS) : target.matches(TICKS) ? [target] : [];
+  const changed = target.matches("[data-all]") ? document.querySelectorAll(`${TICKS}[name=flag]`) : target.matches(TICKS) ? [target] : [];
   for (const each of changed) {
     each.checked = target.checked;
     if (each.checked) ticked.add(each.value);

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Final, NamedTuple, TypeAlias
+from urllib.parse import parse_qsl
 
 from sqlalchemy import Row
 
@@ -18,7 +19,8 @@ from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, reasons_of
 from flagsvc.server.pages.flag import EVERYONE, back_of
-from flagsvc.server.pages.flags import SWITCH
+from flagsvc.server.pages.flag_search import ADDRESS, read_search
+from flagsvc.server.pages.flags import SWITCH, is_protected
 from flagsvc.server.pages.page import change, go_to
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json
@@ -28,6 +30,7 @@ from flagsvc.server.store.resources import (
     environments,
     feature_archive,
     feature_environments,
+    feature_search,
     features,
     tag_types,
     tags,
@@ -79,9 +82,10 @@ class Ticked:
 
     @cached_property
     def on_in(self) -> dict[str, list[str]]:
-        """The environments in which flags are on, by flag."""
+        """The environments in which flags are on, by flag, those in which pages ask first."""
         states = states_of(self._tx, self.rows)
-        return {name: [each.environment for each in states[name] if each.enabled] for name in self.rows}
+        found = {name: sorted(states[name], key=lambda each: not is_protected(each.type)) for name in self.rows}
+        return {name: [each.environment for each in rows if each.enabled] for name, rows in found.items()}
 
     @cached_property
     def states(self) -> dict[str, bool]:
@@ -281,8 +285,12 @@ def carry_out(tx: Tx, kind: Change, lines: Sequence[Line], wanted: Wanted) -> No
 
 
 def read_names(call: ApiCall) -> list[str]:
-    """Return the ticked flags, each once."""
-    return list(dict.fromkeys(call.form.texts("flag")))
+    """Return the ticked flags, each once; if all that fit the filters are wanted, those."""
+    if not call.form.has("all"):
+        return list(dict.fromkeys(call.form.texts("flag")))
+    given = {name: text for name, text in parse_qsl(call.form.text("all")) if name in ADDRESS}
+    with call.store.reading() as tx:
+        return feature_search.list_names(tx, read_search(given, 1))
 
 
 def read_wanted(call: ApiCall) -> Wanted:

@@ -70,7 +70,7 @@ def show(call: ApiCall) -> Answer:
             "dense": {"chosen": view.dense, "used": view.dense or len(shown) > MANY},
             "heads": heads_of(given),
             "may_tick": call.actor.may(SWITCH) or any(each.permission in TICKING for each in call.actor.grants),
-            "choices": choices(tx),
+            "choices": choices(tx, ARCHIVED),
         }
     place = given | ({"page": str(number)} if number > 1 else {})
     back = "/flags" + ("?" if place else "") + urlencode(place)
@@ -154,12 +154,12 @@ def environment_choices(tx: Tx) -> list[dict[str, str]]:
     return [{"value": each["name"], "text": each["name"]} for each in environments.list_plain(tx)]
 
 
-def choices(tx: Tx) -> dict[str, list[dict[str, str]]]:
-    """Return what the filters offer."""
+def choices(tx: Tx, *states: str) -> dict[str, list[dict[str, str]]]:
+    """Return what the filters offer; `states` beside those of active flags."""
     return {
         "project": project_choices(tx),
         "type": [{"value": identity, "text": name} for identity, name, *_ in TYPES],
-        "state": [{"value": each, "text": each} for each in ("active", "stale", ARCHIVED)],
+        "state": [{"value": each, "text": each} for each in ("active", "stale", *states)],
         "sort": [{"value": value, "text": text} for value, text in SORTS.items()],
     }
 
