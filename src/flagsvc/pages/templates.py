@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -48,7 +48,12 @@ class Templates:
             auto_reload=False,
         )
         self._environment.globals |= FUNCTIONS | {"static": static}
-        self._environment.filters |= {"segment": segment, "isolated": isolated, "initials": initials}
+        self._environment.filters |= {
+            "segment": segment,
+            "isolated": isolated,
+            "initials": initials,
+            "by_name": by_name,
+        }
 
     def render(self, name: str, **values: Any) -> bytes:
         """Return a page as HTML. Raises jinja2.UndefinedError for a name that is missing."""
@@ -75,6 +80,11 @@ def segment(text: str) -> str:
     """Return a text as one segment of a path. A `.json` at its end belongs to the text, and not to the address of the data."""
     quoted = quote(text, safe="", errors="surrogatepass")
     return f"{quoted.removesuffix(DATA_SUFFIX)}%2Ejson" if quoted.endswith(DATA_SUFFIX) else quoted
+
+
+def by_name(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return rows by their names."""
+    return {each["name"]: each for each in rows}
 
 
 WORDS: Final = re.compile(r"[^\W_]+")

@@ -16,7 +16,7 @@ from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Handler
 from flagsvc.server.pages.flag_snippets import list_snippets
 from flagsvc.server.pages.flag_use import read_use
-from flagsvc.server.pages.flags import SWITCH, is_protected, may
+from flagsvc.server.pages.flags import SWITCH, is_protected, may, production_first
 from flagsvc.server.pages.history import unmarked
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, go_to, page, see_other
@@ -44,8 +44,8 @@ def show(call: ApiCall) -> Answer:
         if require_flag(tx, name).archived_at is not None:
             return see_other(call, "flags", name, "archived", undo=kept_notice(call))
         flag = read_flag(tx, name)
-        places = sorted(flag["environments"], key=lambda state: not state["protected"])
-        flag["use"] = read_use(call, tx, name, [each["name"] for each in places])
+        flag["environments"] = production_first(flag["environments"])
+        flag["use"] = read_use(call, tx, name, [each["name"] for each in flag["environments"]])
         flag["askedBy"] = usage.sum_by_application(tx, name)
         flag["history"], flag["events"] = read_history(tx, name)
     for state in flag["environments"]:
