@@ -11,6 +11,7 @@ from flagsvc.pages.templates import line_points
 from flagsvc.server.api.admin.features import TYPES
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.call import ApiCall
+from flagsvc.server.pages.first_steps import list_steps
 from flagsvc.server.pages.page import page
 from flagsvc.server.store.resources import environments, feature_search, features, projects, usage
 from flagsvc.server.store.resources.feature_search import FeatureSearch
@@ -53,6 +54,7 @@ def show(call: ApiCall) -> Answer:
                 {"name": each["name"], "protected": is_protected(each["type"])} for each in environments.list_plain(tx)
             ],
             "choices": choices(tx),
+            "first_steps": list_steps(call, tx),
         }
     place = given | ({"page": str(number)} if number > 1 else {})
     back = "/flags" + ("?" if place else "") + urlencode(place)

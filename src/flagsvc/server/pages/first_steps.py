@@ -1,0 +1,45 @@
+"""First steps: a card on the list of flags that leads from a new server to an application that is seen, until all of it is done."""
+
+from __future__ import annotations
+
+from flagsvc.http.answers import Answer
+from flagsvc.http.call import COOKIE
+from flagsvc.pages.headers import read_cookie
+from flagsvc.pages.site import redirect
+from flagsvc.pages.templates import segment
+from flagsvc.server.api.authorization import PAGES, CookieNames
+from flagsvc.server.api.call import ApiCall
+from flagsvc.server.pages.page import change
+from flagsvc.server.pages.sign_in import START, cookie
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.resources import projects
+from flagsvc.server.store.resources.first_steps import read_first_steps
+from flagsvc.server.store.store import Tx
+
+HIDDEN = CookieNames("__Host-flagsvc-first-steps", "flagsvc-first-steps")
+HIDDEN_S = 365 * 86_400
+CREATE = "CREATE_FEATURE"
+
+
+def list_steps(call: ApiCall, tx: Tx) -> list[Json]:
+    """Return the steps, each with whether it is done, and the path below the pages where it is done, empty for none.
+
+    The list is empty when all steps are done, for somebody who has hidden the card, and for somebody who may create no flag. Every
+    role that may create flags may create tokens, too.
+    """
+    if read_cookie(call.head.other(COOKIE), HIDDEN.pick(call.request, call.server.url)):
+        return []
+    found = read_first_steps(tx)
+    done = (found.flag is not None, found.has_token, found.has_application)
+    if all(done) or not any(call.actor.may(CREATE, project=each["id"]) for each in projects.list_names(tx)):
+        return []
+    paths = ("/new-flag", "/tokens/new", "" if found.flag is None else f"/flags/{segment(found.flag)}")
+    return [{"done": is_done, "path": path} for is_done, path in zip(done, paths, strict=True)]
+
+
+def hide(call: ApiCall) -> Answer:
+    """Hide the card from this browser."""
+    return redirect(f"{call.root}{PAGES}{START}", cookie(call, HIDDEN, "hidden", HIDDEN_S))
+
+
+ROUTES = (change("/first-steps/hide", hide, reads=True, summary="Hide the first steps."),)
