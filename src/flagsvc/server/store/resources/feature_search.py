@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select, tuple_
 
 from flagsvc.server.store.checks import Json
+from flagsvc.server.store.resources.favorites import is_favorite
 from flagsvc.server.store.resources.feature_views import counts_of, created_by, list_overviews
 from flagsvc.server.store.resources.users import names_of
 from flagsvc.server.store.schema import (
@@ -54,7 +55,8 @@ SORTS: dict[str, Any] = {
 class FeatureSearch:
     """A search. `filters` maps a parameter to its text, `OPERATOR:value,value`; `words` are substrings of texts.
 
-    With `unseen_days` it finds only features that no client has asked for in so many days.
+    With `unseen_days` it finds only features that no client has asked for in so many days. With `first_of`, the favorites of that
+    user come first.
     """
 
     words: Sequence[str] = ()
@@ -65,6 +67,7 @@ class FeatureSearch:
     descending: bool = False
     offset: int = 0
     limit: int = DEFAULT_LIMIT
+    first_of: int | None = None
 
 
 def search(tx: Tx, wanted: FeatureSearch) -> Json:
@@ -84,7 +87,8 @@ def list_names(tx: Tx, wanted: FeatureSearch) -> list[str]:
 
 def _order(wanted: FeatureSearch) -> tuple[Any, ...]:
     column = SORTS.get(wanted.sort_by, features.c.position)
-    return column.desc() if wanted.descending else column.asc(), features.c.position
+    first = () if wanted.first_of is None else (is_favorite(wanted.first_of).desc(),)
+    return *first, column.desc() if wanted.descending else column.asc(), features.c.position
 
 
 def _conditions(tx: Tx, wanted: FeatureSearch) -> Iterable[Condition]:
