@@ -29,10 +29,10 @@ class Site:
         self.templates = Templates(package, self.files.address)
         self.sections = sections
 
-    def frame(self, pages: str, path: str, who: str, *, live: bool) -> Frame:
+    def frame(self, pages: str, path: str, who: str, theme: str, *, role: str = "", live: bool) -> Frame:
         """Return what is around the page at `path`. `pages` is the path of all pages; `live` tells whether it may have events."""
         stream, alive = (f"{pages}/stream", f"{pages}/alive") if live else ("", "")
-        return Frame(pages, f"{pages}/static", path, who, self.sections, stream, alive)
+        return Frame(pages, f"{pages}/static", path, who, self.sections, stream, alive, None, role, theme)
 
     def error(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
@@ -44,6 +45,7 @@ class Templates:
         self._environment.globals["static"] = static
         self._environment.globals["exact"] = make_exact
         self._environment.filters["segment"] = segment
+        self._environment.filters["initials"] = initials
 
     def render(self, name: str, **values: Any) -> bytes:
         """Return a page as HTML. Raises jinja2.UndefinedError for a name that is missing."""
@@ -70,6 +72,14 @@ def segment(text: str) -> str:
     return f"{quoted.removesuffix(DATA_SUFFIX)}%2Ejson" if quoted.endswith(DATA_SUFFIX) else quoted
 
 
+WORDS: Final = re.compile(r"[^\W_]+")
+
+
+def initials(name: str) -> str:
+    """Return the first letters of the first two words of a name, for an avatar. Without a letter or digit, return `?`."""
+    return "".join([each[0] for each in WORDS.findall(name.partition("@")[0])[:2]]).upper() or "?"
+
+
 class Html(str):
     """A text that is HTML already, so that no template escapes it again."""
 
@@ -92,10 +102,11 @@ def make_exact(name: str, value: str | None, at: int = 0, *, lines: bool = False
 
 
 class Section(NamedTuple):
-    """A section of the pages, for the navigation: its title, and its path below the path of the pages."""
+    """A section of the pages, for the navigation: its title, its path below the path of the pages, and the name of its icon."""
 
     title: str
     path: str
+    icon: str = ""
 
 
 class Notice(NamedTuple):
@@ -112,12 +123,17 @@ class Notice(NamedTuple):
     back: str = ""
 
 
+SYSTEM: Final = "system"
+THEMES: Final = (SYSTEM, "light", "dark")
+"""What a person may choose. The theme of the system is what the browser prefers."""
+
+
 class Frame(NamedTuple):
     """What is around a page: the path of the pages, of their files and of this page, who is signed in, and the sections.
 
-    `who` is empty where pages need no sign-in. `stream` is the path of the events for live pages; empty for those who may not have
-    them. `alive` is the path that tells whether the viewer is still signed in; empty for those who are not. `notice` tells what was
-    done before this page was shown.
+    `who` is a name, and empty where pages need no sign-in; `role` says what that person may do. `theme` is one of `themes`.
+    `stream` is the path of the events for live pages; empty for those who may not have them. `alive` is the path that tells whether
+    the viewer is still signed in; empty for those who are not. `notice` tells what was done before this page was shown.
     """
 
     pages: str
@@ -128,6 +144,9 @@ class Frame(NamedTuple):
     stream: str = ""
     alive: str = ""
     notice: Notice | None = None
+    role: str = ""
+    theme: str = SYSTEM
+    themes: tuple[str, ...] = THEMES
 
 
 def line_points(values: Sequence[float], height: int, first: int = 0) -> str:

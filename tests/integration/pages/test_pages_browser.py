@@ -268,7 +268,7 @@ def test_a_person_signs_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
             for width in (320, 1200):
                 check_page(page, width)
             page.run(f"{BUTTON}.click()")
-            page.wait_for("document.body?.innerText.includes('ada@flags.example (editor)')")
+            page.wait_for("document.querySelector('.who summary')?.title === 'ada@flags.example (editor)'")
             assert page.run("location.pathname") == "/ui/sessions"
             assert page.complaints() == []
 
@@ -281,7 +281,7 @@ def test_a_session_over_http(tmp_path: Path) -> None:
             page.go(f"{server.root.replace('127.0.0.1', host)}/ui/sessions")
             page.run(f"document.getElementById('token').value = '{USER_SECRET}'")
             page.follow("main form button")
-            assert words in page.run("document.body.innerText")
+            assert words in page.run("document.body.innerHTML")
             assert [each for each in faults(page, 1200) if OVER_HTTP not in each] == []
         assert page.run("location.pathname") == "/ui/sessions", "loopback counts as https"
 

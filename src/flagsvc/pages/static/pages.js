@@ -116,7 +116,7 @@ document.addEventListener("submit", async (event) => {
   if (button?.hasAttribute("data-busy")) {
     event.preventDefault();
     event.stopImmediatePropagation();
-  } else if (form.method === "post" && !form.matches(".who")) {
+  } else if (form.method === "post" && !form.closest(".who")) {
     unsay();
     setBusy(button, true);
     if (form.dataset.hxBoost || !document.body.dataset.alive) return;
@@ -130,6 +130,34 @@ document.addEventListener("submit", async (event) => {
     }
   }
 }, true);
+
+// A theme counts at once. The cookie of the answer keeps it for other pages.
+document.addEventListener("submit", (event) => {
+  const { target: form, submitter: button } = event;
+  if (!form.matches(".theme")) return;
+  event.preventDefault();
+  const sent = new FormData(form, button);
+  document.documentElement.dataset.theme = button.value;
+  form.querySelectorAll("button").forEach((each) => each.setAttribute("aria-pressed", String(each === button)));
+  fetch(form.action, { method: "POST", body: new URLSearchParams(sent), redirect: "manual" }).catch(() => {});
+});
+
+// Copy what a button names. The button is shown where the browser can copy.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const word = button.querySelector("span");
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    word.textContent = "Copied";
+  } catch {
+    word.textContent = "Not copied: select the text";
+  }
+});
+
+function showCopying(root) {
+  if (navigator.clipboard) root.querySelectorAll("[data-copy]").forEach((each) => { each.hidden = false; });
+}
 
 document.addEventListener("htmx:finally:request", (event) => setBusy(event.detail.ctx.sourceEvent?.submitter, false));
 window.addEventListener("pageshow", () => document.querySelectorAll("[data-busy]").forEach((each) => setBusy(each, false)));
@@ -221,6 +249,11 @@ if (document.body.dataset.live) {
   window.addEventListener("pageshow", (event) => { if (event.persisted) { follow(); tellAll(); } });
 }
 
+function finish() {
+  localTimes(document);
+  showCopying(document);
+}
+
 takeCode();
-document.addEventListener("htmx:after:swap", () => localTimes(document));
-localTimes(document);
+document.addEventListener("htmx:after:swap", finish);
+finish();

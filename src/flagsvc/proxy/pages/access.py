@@ -20,6 +20,7 @@ from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.headers import make_cookie, read_cookie
 from flagsvc.pages.sign_in_tries import SignInTries, describe_wait
 from flagsvc.pages.site import redirect
+from flagsvc.pages.theme import choose_theme
 from flagsvc.proxy.pages.page import FIRST, PageCall, PageRow
 from flagsvc.settings.network import is_loopback, socket_path, split_address
 
@@ -136,8 +137,12 @@ def sign_in_rows(access: Access) -> tuple[PageRow, ...]:
     async def sign_out(call: PageCall) -> Answer:
         return redirect(call.address(FIRST), access.close_session(call.head))
 
+    async def change_theme(call: PageCall) -> Answer:
+        return choose_theme(call.form, call.address(""))
+
     return (
         PageRow("/sign-in", TEMPLATE, show, open=True),
         PageRow("/sign-in", TEMPLATE, sign_in, method=b"POST", open=True, limit=MAX_BODY),
         PageRow("/sign-out", TEMPLATE, sign_out, method=b"POST", open=True, limit=MAX_BODY),
+        PageRow("/theme", TEMPLATE, change_theme, method=b"POST", open=True, limit=MAX_BODY),
     )

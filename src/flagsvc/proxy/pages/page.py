@@ -15,13 +15,14 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, Secrets
 from flagsvc.engine.compile import CompileOptions
 from flagsvc.http.answers import Answer
-from flagsvc.http.call import Call
+from flagsvc.http.call import COOKIE, Call
 from flagsvc.http.messages import HttpError
 from flagsvc.http.metrics import Readings
 from flagsvc.pages.forms import Form
 from flagsvc.pages.headers import PAGE_HEADERS
 from flagsvc.pages.site import HTML_HEADERS, Site
 from flagsvc.pages.templates import DATA_SUFFIX, Frame, Section
+from flagsvc.pages.theme import theme_of
 from flagsvc.proxy.api.metrics import WorkerFigures
 from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.settings import ServiceSettings
@@ -70,12 +71,12 @@ PAGES: Final = "/ui"
 SITE: Final = Site(
     __package__,
     Section("Status", "/status"),
-    Section("Status", "/status"),
-    Section("Flags", "/flags"),
-    Section("Try", "/try"),
-    Section("Traffic", "/traffic"),
-    Section("Changes", "/changes"),
-    Section("Config", "/config"),
+    Section("Status", "/status", "status"),
+    Section("Flags", "/flags", "flag"),
+    Section("Try", "/try", "try"),
+    Section("Traffic", "/traffic", "experiment"),
+    Section("Changes", "/changes", "changes"),
+    Section("Config", "/config", "settings"),
 )
 FIRST: Final = "/status"
 """The first page."""
@@ -120,7 +121,7 @@ class PageCall:
     @property
     def frame(self) -> Frame:
         path = self.address(f"/{self.segments[0] if self.segments else ''}")
-        return SITE.frame(self.address(""), path, self.who, live=self.sees_all)
+        return SITE.frame(self.address(""), path, self.who, theme_of(self.head.other(COOKIE)), live=self.sees_all)
 
     def address(self, path: str) -> str:
         """Return the address of a page. `path` is below PAGES."""

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from flagsvc.http.answers import Answer
 from flagsvc.http.call import COOKIE
-from flagsvc.pages.headers import read_cookie
+from flagsvc.pages.headers import make_cookie, read_cookie
 from flagsvc.pages.site import redirect
 from flagsvc.pages.templates import segment
-from flagsvc.server.api.authorization import PAGES, CookieNames
+from flagsvc.server.api.authorization import PAGES
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.page import change
-from flagsvc.server.pages.sign_in import START, cookie
+from flagsvc.server.pages.sign_in import START
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import projects
 from flagsvc.server.store.resources.first_steps import read_first_steps
 from flagsvc.server.store.store import Tx
 
-HIDDEN = CookieNames("__Host-flagsvc-first-steps", "flagsvc-first-steps")
+COOKIE_NAME = "flagsvc-first-steps"
 HIDDEN_S = 365 * 86_400
+"""Seconds for which a browser hides the card."""
 CREATE = "CREATE_FEATURE"
 
 
@@ -27,7 +28,7 @@ def list_steps(call: ApiCall, tx: Tx) -> list[Json]:
     The list is empty when all steps are done, for somebody who has hidden the card, and for somebody who may create no flag. Every
     role that may create flags may create tokens, too.
     """
-    if read_cookie(call.head.other(COOKIE), HIDDEN.pick(call.request, call.server.url)):
+    if read_cookie(call.head.other(COOKIE), COOKIE_NAME):
         return []
     found = read_first_steps(tx)
     done = (found.flag is not None, found.has_token, found.has_application)
@@ -39,7 +40,8 @@ def list_steps(call: ApiCall, tx: Tx) -> list[Json]:
 
 def hide(call: ApiCall) -> Answer:
     """Hide the card from this browser."""
-    return redirect(f"{call.root}{PAGES}{START}", cookie(call, HIDDEN, "hidden", HIDDEN_S))
+    pages = f"{call.root}{PAGES}"
+    return redirect(f"{pages}{START}", make_cookie(COOKIE_NAME, "hidden", pages, HIDDEN_S, "Lax"))
 
 
 ROUTES = (change("/first-steps/hide", hide, reads=True, summary="Hide the first steps."),)

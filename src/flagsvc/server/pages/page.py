@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from flagsvc.http.answers import Answer
-from flagsvc.http.call import FETCH_SITE, Call
+from flagsvc.http.call import COOKIE, FETCH_SITE, Call
 from flagsvc.http.first_page import prefers_json
 from flagsvc.http.messages import GET, HEAD, HTML
 from flagsvc.pages.forms import Form
@@ -19,6 +19,7 @@ from flagsvc.pages.headers import PAGE_HEADERS, is_own_request
 from flagsvc.pages.live import HEADERS
 from flagsvc.pages.site import Site, redirect
 from flagsvc.pages.templates import Frame, Section, segment
+from flagsvc.pages.theme import choose_theme, theme_of
 from flagsvc.server.api.authorization import PAGES, feature_project, read_secret
 from flagsvc.server.api.body import Parsed, content_type, has_body
 from flagsvc.server.api.call import ApiCall
@@ -39,13 +40,14 @@ PLAIN = {
 SITE = Site(
     __package__,
     Section("All flags", ""),
-    Section("Flags", "/flags"),
-    Section("Try", "/try"),
-    Section("History", "/history"),
-    Section("Proxies", "/proxies"),
-    Section("Segments", "/segments"),
-    Section("Tokens", "/tokens"),
-    Section("Settings", "/settings"),
+    Section("Flags", "/flags", "flag"),
+    Section("Try", "/try", "try"),
+    Section("History", "/history", "history"),
+    Section("Compare", "/compare", "compare"),
+    Section("Proxies", "/proxies", "proxy"),
+    Section("Segments", "/segments", "segment"),
+    Section("Tokens", "/tokens", "key"),
+    Section("Settings", "/settings", "settings"),
 )
 
 
@@ -153,8 +155,11 @@ def place_of(call: ApiCall, frame: Frame) -> str:
 
 
 def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
-    who = "" if actor is None else f"{actor.name} ({actor.root_role})"
-    return SITE.frame(f"{root}{PAGES}", head.request.path.decode("latin-1"), who, live=bool(who))
+    who, role = ("", "") if actor is None else (actor.name, actor.root_role)
+    theme = theme_of(head.other(COOKIE))
+    return SITE.frame(
+        f"{root}{PAGES}", head.request.path.decode("latin-1"), who, theme, role=role, live=actor is not None
+    )
 
 
 def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: str) -> Answer:
@@ -225,7 +230,6 @@ class Setting(NamedTuple):
 
 SETTINGS: dict[str, tuple[Setting, ...]] = {
     "Flags and data": (
-        Setting("Compare", "/compare", "Two environments side by side, and copying flags from one to the other."),
         Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
         Setting("Export", "/export", "Save flags of an environment as a file that can be imported."),
         Setting(
@@ -271,6 +275,12 @@ ROUTES = (
         auth=Auth.NONE,
         in_memory=True,
         listed=False,
+    ),
+    change(
+        "/theme",
+        lambda call: choose_theme(call.form, f"{call.root}{PAGES}"),
+        reads=True,
+        summary="Choose the theme of pages.",
     ),
     raw("/alive", lambda call: Answer(b""), "Whether the viewer is still signed in.", "text/plain"),
     raw("/stream", show_stream, "What has changed, as events.", "text/event-stream"),
