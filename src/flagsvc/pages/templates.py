@@ -132,8 +132,9 @@ class Frame(NamedTuple):
     """What is around a page: the path of the pages, of their files and of this page, who is signed in, and the sections.
 
     `who` is a name, and empty where pages need no sign-in; `role` says what that person may do. `theme` is one of `themes`.
-    `stream` is the path of the events for live pages; empty for those who may not have them. `alive` is the path that tells whether
-    the viewer is still signed in; empty for those who are not. `notice` tells what was done before this page was shown.
+    `palette` is the path of the palette; empty without one. `stream` is the path of the events for live pages; empty for those who
+    may not have them. `alive` is the path that tells whether the viewer is still signed in; empty for those who are not. `notice`
+    tells what was done before this page was shown.
     """
 
     pages: str
@@ -147,6 +148,7 @@ class Frame(NamedTuple):
     role: str = ""
     theme: str = SYSTEM
     themes: tuple[str, ...] = THEMES
+    palette: str = ""
 
 
 def line_points(values: Sequence[float], height: int, first: int = 0) -> str:

@@ -58,7 +58,7 @@ def test_what_is_done(client: AppClient, done: Any, expected: list[bool], leads:
         {"done": is_done, "path": path} for is_done, path in zip(expected, leads, strict=True)
     ]
     card = visitor.see("/flags").text.partition('<section class="card pad first-steps"')[2].partition("</section>")[0]
-    assert card.count('<li class="done">') == card.count(": done") == sum(expected)
+    assert card.count('<li class="ticked">') == card.count(": done") == sum(expected)
     for is_done, path in zip(expected, leads, strict=True):
         assert (f'href="/ui{path}"' in card) is (bool(path) and not is_done)
 

@@ -24,7 +24,7 @@ SAID = "(document.querySelector('.unsent')?.innerText ?? '').trim()"
 STRIP = "document.getElementById('connection').innerText"
 SWITCH = "[...document.querySelectorAll('#list .switch')].find(each => each.innerText.includes('development'))"
 ANSWERED = "document.querySelector('[data-busy]') === null"
-CREATE = "[...document.querySelectorAll('main form button')].find(each => each.value === 'save' || each.innerText === 'Make it')"
+CREATE = "[...document.querySelectorAll('main form button')].find(each => each.value === 'save' || each.innerText === 'Create')"
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from flagsvc.server.pages.page import change, go_to, page, see_other
 from flagsvc.server.pages.sign_in import local_page
 from flagsvc.server.store.checks import Json, is_page_address
 from flagsvc.server.store.errors import not_found
-from flagsvc.server.store.resources import events, feature_environments, feature_views, features, usage
+from flagsvc.server.store.resources import events, favorites, feature_environments, feature_views, features, usage
 from flagsvc.server.store.resources.events import EventSearch
 from flagsvc.server.store.resources.feature_views import sentences_of
 from flagsvc.server.store.store import Tx, read_tags
@@ -37,6 +37,7 @@ def show(call: ApiCall) -> Answer:
         if require_flag(tx, name).archived_at is not None:
             return see_other(call, "flags", name, "archived", undo=kept_notice(call))
         flag = read_flag(tx, name)
+        favorites.mark(tx, call.actor, [flag])
         flag["askedBy"] = usage.sum_by_application(tx, name)
         flag["history"], flag["events"] = read_history(tx, name)
     for state in flag["environments"]:

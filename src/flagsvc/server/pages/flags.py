@@ -11,9 +11,10 @@ from flagsvc.pages.templates import line_points
 from flagsvc.server.api.admin.features import TYPES
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.call import ApiCall
+from flagsvc.server.pages import favourites
 from flagsvc.server.pages.first_steps import list_steps
 from flagsvc.server.pages.page import page
-from flagsvc.server.store.resources import environments, feature_search, features, projects, usage
+from flagsvc.server.store.resources import environments, features, projects, usage
 from flagsvc.server.store.resources.feature_search import FeatureSearch
 from flagsvc.server.store.resources.feature_views import sentences_of
 from flagsvc.server.store.store import Tx
@@ -42,7 +43,7 @@ def show(call: ApiCall) -> Answer:
     given = read_filters(call, FILTERS)
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
     with call.store.reading() as tx:
-        found = feature_search.search(tx, read_search(given, number))
+        found = favourites.search(call, tx, read_search(given, number))
         data = {
             "flags": add_usage(tx, add_rights(call, describe(tx, found["features"]))),
             "total": found["total"],
@@ -55,6 +56,7 @@ def show(call: ApiCall) -> Answer:
             ],
             "choices": choices(tx),
             "first_steps": list_steps(call, tx),
+            "favourites": found["favourites_first"],
         }
     place = given | ({"page": str(number)} if number > 1 else {})
     back = "/flags" + ("?" if place else "") + urlencode(place)

@@ -157,9 +157,9 @@ def place_of(call: ApiCall, frame: Frame) -> str:
 def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
     who, role = ("", "") if actor is None else (actor.name, actor.root_role)
     theme = theme_of(head.other(COOKIE))
-    return SITE.frame(
-        f"{root}{PAGES}", head.request.path.decode("latin-1"), who, theme, role=role, live=actor is not None
-    )
+    pages, path = f"{root}{PAGES}", head.request.path.decode("latin-1")
+    frame = SITE.frame(pages, path, who, theme, role=role, live=actor is not None)
+    return frame if actor is None else frame._replace(palette=f"{pages}/palette")
 
 
 def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: str) -> Answer:

@@ -85,6 +85,18 @@ def list_names(tx: Tx, wanted: FeatureSearch) -> list[str]:
     return list(tx.db.execute(query).scalars())
 
 
+def find_by_name(tx: Tx, words: Sequence[str], most: int, first_of: int | None) -> Sequence[Row[Any]]:
+    """Return name and project of active features whose names contain every word, in any letter case.
+
+    The favorites of the user `first_of` come first, then the names that begin with the first word.
+    """
+    query = select(features.c.name, features.c.project).where(features.c.archived_at.is_(None))
+    query = query.where(*(contains(tx, features.c.name, word) for word in words))
+    first = () if first_of is None else (is_favorite(first_of).desc(),)
+    begins = [features.c.name.istartswith(word, autoescape=True).desc() for word in words[:1]]
+    return tx.db.execute(query.order_by(*first, *begins, features.c.name).limit(most)).all()
+
+
 def _order(wanted: FeatureSearch) -> tuple[Any, ...]:
     column = SORTS.get(wanted.sort_by, features.c.position)
     first = () if wanted.first_of is None else (is_favorite(wanted.first_of).desc(),)
