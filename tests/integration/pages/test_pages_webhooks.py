@@ -38,7 +38,7 @@ def made(pages: PageClient, **more: Any) -> int:
 def test_making_one(pages: PageClient) -> None:
     """The form makes a webhook of what was typed and ticked; no text of it becomes HTML."""
     page = pages.get("/ui/new-webhook")
-    assert pages.form(page).value("events") == "feature-environment-enabled"
+    assert pages.form(page, "/new-webhook").value("events") == "feature-environment-enabled"
     form = pages.form(page, "/new-webhook")
     ticked: dict[str, Any] = {
         "events": ["feature-created", "feature-archived"],

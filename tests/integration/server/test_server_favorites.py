@@ -63,7 +63,7 @@ def test_no_client_asks_again(client: AppClient) -> None:
         (f"{F}/nosuch/favorites", USER_SECRET, 404),
         ("/api/admin/projects/other/features/a/favorites", USER_SECRET, 404),
         (f"{F}/a/favorites", ADMIN_SECRET, 403),
-        (f"{F}/a/favorites", BACKEND_SECRET, 401),
+        (f"{F}/a/favorites", BACKEND_SECRET, 403),
     ],
 )
 def test_what_is_refused(client: AppClient, path: str, token: str, status: int) -> None:
