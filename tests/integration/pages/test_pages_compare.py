@@ -122,7 +122,7 @@ def test_a_copy(pages: PageClient) -> None:
     """The page shows the copy before it is done. The copy is one action; afterwards the flags are the same in both."""
     form = pages.form(pages.get(DEVELOPMENT), "page=1")
     shown = pages.press(form, "preview", flag=["a", "theirs"])
-    assert shown.status == 200 and "production is protected" in shown.text
+    assert shown.status == 200 and "production needs confirmation" in shown.text
     assert "Copy into production, project default" in shown.text and "project other" in shown.text
     assert not state(pages, "a", "production")[0]
     done = pages.press(pages.form(shown, "page=1"), "save")

@@ -1,14 +1,38 @@
 // What pages do beyond plain HTML: keys, local times, forms that change the page in place, and parts that follow changes.
 "use strict";
 
-function localTimes(root) {
-  for (const each of root.querySelectorAll("time[datetime]")) {
+// Moments in words, as times.py writes them, but in local time. The clock of the page is the server's.
+const MINUTE_MS = 60000, HOUR_MS = 3600000, DAY_MS = 86400000, MOST_DAYS = 30;
+const UNITS = [[HOUR_MS, MINUTE_MS, "minute"], [DAY_MS, HOUR_MS, "hour"]];
+const AHEAD_MS = Number(document.body.dataset.now || Date.now() / 1000) * 1000 - Date.now();
+
+function localText(moment) {
+  return new Date(moment - moment.getTimezoneOffset() * MINUTE_MS).toISOString();
+}
+
+function counted(number, word, isPast) {
+  const words = `${number} ${word}${number === 1 ? "" : "s"}`;
+  return isPast ? `${words} ago` : `in ${words}`;
+}
+
+function inWords(moment, now) {
+  const isPast = moment <= now, distance = Math.abs(now - moment);
+  if (distance < MINUTE_MS) return isPast ? "just now" : "in a moment";
+  for (const [limit, unit, word] of UNITS) if (distance < limit) return counted(Math.floor(distance / unit), word, isPast);
+  const [day, time] = localText(moment).split("T");
+  const days = Math.abs(Date.parse(day) - Date.parse(localText(now).slice(0, 10))) / DAY_MS;
+  if (days === 1) return `${isPast ? "yesterday" : "tomorrow"}, ${time.slice(0, 5)}`;
+  return days < MOST_DAYS ? counted(days, "day", isPast) : day;
+}
+
+function localTimes() {
+  const now = new Date(Date.now() + AHEAD_MS);
+  for (const each of document.querySelectorAll("time[datetime]")) {
     const moment = new Date(each.dateTime);
-    if (!Number.isNaN(moment.valueOf())) {
-      each.title = each.dateTime;
-      const time = moment.toLocaleTimeString().replaceAll(" ", "\u00a0"); // a line does not end before "PM"
-      each.textContent = `${moment.toLocaleDateString()} ${time}`;
-    }
+    if (Number.isNaN(moment.valueOf())) continue;
+    const words = inWords(moment, now);
+    if (each.textContent !== words) each.textContent = words;
+    each.title = moment.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
   }
 }
 
@@ -284,10 +308,11 @@ if (document.body.dataset.live) {
 }
 
 function finish() {
-  localTimes(document);
+  localTimes();
   showCopying(document);
 }
 
 takeCode();
 document.addEventListener("htmx:after:swap", finish);
 finish();
+window.setInterval(localTimes, 20000);

@@ -27,7 +27,7 @@ from flagsvc.server.api.errors import ApiError, bare, foreign_request, unknown_p
 from flagsvc.server.api.pipeline import RoutedRequest
 from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
 from flagsvc.server.api.routes import OPERATIONS
-from flagsvc.server.pages.notices import QUERY, find_notice, id_of
+from flagsvc.server.pages.notices import QUERY, find_notice, note_done
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.store import Tx
 
@@ -142,7 +142,7 @@ def render(template: str, call: ApiCall, answer: Answer) -> Answer:
         return replace(answer, headers=(*answer.headers, *PAGE_HEADERS))
     if answer.body is None or isinstance(answer.body, bytes):
         return answer
-    frame = frame_of(call.root, call.head, call.caller.actor)
+    frame = frame_of(call.root, call.head, call.caller.actor, call.server.clock.now())
     frame = frame._replace(notice=find_notice(call, frame.pages, place_of(call, frame)))
     body = SITE.templates.render(template, frame=frame, **answer.body)
     return replace(answer, body=body, headers=(*answer.headers, *PAGE_HEADERS))
@@ -154,12 +154,11 @@ def place_of(call: ApiCall, frame: Frame) -> str:
     return frame.path.removeprefix(frame.pages) + ("?" if kept else "") + urlencode(kept, doseq=True)
 
 
-def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
+def frame_of(root: str, head: Call, actor: Actor | None, now: float = 0.0) -> Frame:
     who, role = ("", "") if actor is None else (actor.name, actor.root_role)
-    theme = theme_of(head.other(COOKIE))
-    pages, path = f"{root}{PAGES}", head.request.path.decode("latin-1")
-    frame = SITE.frame(pages, path, who, theme, role=role, live=actor is not None)
-    return frame if actor is None else frame._replace(palette=f"{pages}/palette")
+    pages, path, theme = f"{root}{PAGES}", head.request.path.decode("latin-1"), theme_of(head.other(COOKIE))
+    frame = SITE.frame(pages, path, who, theme, role=role, live=actor is not None, now=now)
+    return frame if actor is None else frame._replace(may_ever=actor.may_ever, palette=f"{pages}/palette")
 
 
 def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: str) -> Answer:
@@ -168,7 +167,7 @@ def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: st
     `done` is the transaction of a change: the page says what it did, and offers to undo it.
     """
     place = "".join(f"/{segment(each)}" for each in segments)
-    found = query | ({} if done is None else {QUERY: id_of(done)})
+    found = query | ({} if done is None else {QUERY: note_done(call, done)})
     text = urlencode({name: value for name, value in found.items() if value})
     return redirect(f"{call.root}{PAGES}{place}{'?' if text else ''}{text}")
 
@@ -176,7 +175,7 @@ def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: st
 def go_to(call: ApiCall, place: str, done: Tx) -> Answer:
     """Return the redirect to a page below PAGES, which says what a transaction did. `place` may have a query."""
     mark = "&" if "?" in place else "?"
-    return redirect(f"{call.root}{PAGES}{place}{mark}{QUERY}={id_of(done)}")
+    return redirect(f"{call.root}{PAGES}{place}{mark}{QUERY}={note_done(call, done)}")
 
 
 def error_page(base: str, head: Call, request: RoutedRequest, failure: ApiError) -> Answer | None:
