@@ -128,11 +128,11 @@ def test_an_archived_flag_is_left_out(pages: PageClient) -> None:
     [
         ("", "Choose a file, or paste a text."),
         ("{", "The text is not JSON"),
-        ("[]", "The `/body/data` property must be object"),
-        (data_set(feature(HOSTILE)), "URL friendly"),
+        ("[]", "In the text, `/data` must be object."),
+        (data_set(feature(HOSTILE)), "A name has only letters"),
         (data_set(feature("a\0b")), "must not contain a NUL"),
-        (data_set(feature("half\ud800")), "URL friendly"),
-        (json.dumps({"data": json.loads(GOOD), "more": 1}), "does not allow additional properties"),
+        (data_set(feature("half\ud800")), "A name has only letters"),
+        (json.dumps({"data": json.loads(GOOD), "more": 1}), "must NOT have additional properties"),
     ],
 )
 def test_what_is_no_data_set(pages: PageClient, text: str, message: str) -> None:

@@ -60,7 +60,7 @@ def test_making_one(pages: PageClient) -> None:
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ({"url": ""}, "Missing required parameters: url"),
+        ({"url": ""}, "Give an address, with http:// or https://."),
         ({"customHeaders": "secret-value"}, "must be a JSON object"),
     ],
 )

@@ -134,7 +134,7 @@ async function obstacle() {
   }
 }
 
-// Send a form as its button does. The page that answers takes the place of this page; a file leaves it.
+// Send a form as its button does. The page that answers takes the place of this page; a file and another tab leave it.
 function send(form, button) {
   const action = form.getAttribute("action");
   const field = document.createElement("input");
@@ -145,10 +145,12 @@ function send(form, button) {
     form.append(field);
   }
   if (button?.hasAttribute("formaction")) form.action = button.formAction;
+  form.target = button?.formTarget ?? "";
   form.submit();
   field.remove();
   form.setAttribute("action", action);
-  if ("file" in form.dataset) setBusy(button, false);
+  if ("file" in form.dataset || form.target) setBusy(button, false);
+  form.target = "";
 }
 
 document.addEventListener("submit", async (event) => {

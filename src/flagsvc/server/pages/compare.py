@@ -10,10 +10,11 @@ from urllib.parse import urlencode
 from flagsvc.http.answers import Answer
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.pages.edits import Look, problems_of
+from flagsvc.server.pages.edits import Look
 from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, PLAIN_FILTERS, choices, read_filters, read_search
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.pages.plans import beside, preview_plans, submit_plans
+from flagsvc.server.pages.problems import Problem, problems_of
 from flagsvc.server.store.batch.exporting import read_flag_states
 from flagsvc.server.store.batch.planning import ImportRequest, make_copies
 from flagsvc.server.store.checks import Json
@@ -29,8 +30,8 @@ FLAG, ALL = "flag", "all"
 """The fields of the form: a ticked flag, and whether all that differ are wanted, on every page."""
 NEEDED: Final = "UPDATE_FEATURE"
 """The permission that every import needs; others depend on what changes."""
-NOT_TWO: Final = "Choose two different environments."
-NONE_TICKED: Final = "Tick at least one flag."
+NOT_TWO: Final = Problem("Choose two different environments.", TARGET)
+NONE_TICKED: Final = Problem("Tick at least one flag.", FLAG)
 
 
 class Pair(NamedTuple):
@@ -49,11 +50,11 @@ class Difference(NamedTuple):
 
 def choose_pair(known: Sequence[str], given: dict[str, str]) -> Pair:
     """Return the environments of an address; where it names none, the first ones. Raises CallerError (400, 404)."""
-    wanted = [given[name] for name in (SOURCE, TARGET) if name in given]
-    for name in wanted:
-        if name not in known:
-            raise not_found(f"There is no environment {name}")
-    source = given.get(SOURCE) or next((each for each in known if each not in wanted), "")
+    wanted = {name: given[name] for name in (SOURCE, TARGET) if name in given}
+    for name, environment in wanted.items():
+        if environment not in known:
+            raise not_found(Problem(f"There is no environment {environment}. Choose another one.", name))
+    source = given.get(SOURCE) or next((each for each in known if each not in wanted.values()), "")
     target = given.get(TARGET) or next((each for each in known if each != source), "")
     if source == target:
         raise bad_data(NOT_TWO)

@@ -28,7 +28,9 @@ from flagsvc.server.api.pipeline import RoutedRequest
 from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
 from flagsvc.server.api.routes import OPERATIONS
 from flagsvc.server.pages.notices import QUERY, find_notice, note_done
+from flagsvc.server.pages.problems import Errors
 from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.checks import Json
 from flagsvc.server.store.store import Tx
 
 SIGN_IN_BY_HEADER = "/sign-in/header"
@@ -137,15 +139,34 @@ def read_form(head: Call, parsed: Parsed) -> Form:
 
 
 def render(template: str, call: ApiCall, answer: Answer) -> Answer:
-    """Return an answer with the page of its data, or with the data. Bytes are a file to save, and stay as they are."""
+    """Return an answer with the page of its data, or with the data. Bytes are a file to save, and stay as they are.
+
+    Data with problems also tell the field of each: `errors`. A page has what a button did to the rows of its form: `told`.
+    """
     if call.as_data:
-        return replace(answer, headers=(*answer.headers, *PAGE_HEADERS))
+        body = data_of(answer.body) if isinstance(answer.body, dict) else answer.body
+        return replace(answer, body=body, headers=(*answer.headers, *PAGE_HEADERS))
     if answer.body is None or isinstance(answer.body, bytes):
         return answer
     frame = frame_of(call.root, call.head, call.caller.actor, call.server.clock.now())
     frame = frame._replace(notice=find_notice(call, frame.pages, place_of(call, frame)))
-    body = SITE.templates.render(template, frame=frame, **answer.body)
+    body = SITE.templates.render(
+        template, **{"frame": frame, "errors": errors_of(answer.body), "told": None} | answer.body
+    )
     return replace(answer, body=body, headers=(*answer.headers, *PAGE_HEADERS))
+
+
+def errors_of(body: Json) -> Errors:
+    """Return the errors at the fields of a page."""
+    return Errors((*body.get("problems", ()), body.get("problem", "")))
+
+
+def data_of(body: Json) -> Json:
+    """Return the data of a page: its problems as plain texts, and the errors at its fields, if there are any."""
+    plain: Json = {"problems": [str(each) for each in body["problems"]]} if "problems" in body else {}
+    plain |= {"problem": str(body["problem"])} if "problem" in body else {}
+    errors = dict(errors_of(body))
+    return body | plain | ({"errors": errors} if errors else {})
 
 
 def place_of(call: ApiCall, frame: Frame) -> str:

@@ -21,11 +21,11 @@ from flagsvc.server.pages.edits import (
     ChangedMeanwhileError,
     Look,
     digest_of,
-    problems_of,
     require_unchanged,
 )
 from flagsvc.server.pages.flags import is_protected
 from flagsvc.server.pages.page import see_other
+from flagsvc.server.pages.problems import problems_of
 from flagsvc.server.store.batch.importing import check_importer
 from flagsvc.server.store.batch.planning import KINDS, SAME, ImportPlan, ImportRequest, carry_out
 from flagsvc.server.store.batch.rules import PERMISSIONS
@@ -97,7 +97,7 @@ def preview_plans(call: ApiCall, make: Maker, look: Look) -> Json | None:
     try:
         return show_plans(call, make)
     except (CallerError, ShapeError) as error:
-        look.status, look.problems = problems_of(error)
+        look.status, look.problems = problems_of(error, call.form)
         return None
 
 
@@ -120,7 +120,7 @@ def try_plans(call: ApiCall, make: Maker, way: Way) -> Tx | Look:
     except RefusedError:
         return Look(400, preview=True)
     except (CallerError, ShapeError) as error:
-        return Look(*problems_of(error))
+        return Look(*problems_of(error, call.form))
 
 
 def apply_plans(call: ApiCall, make: Maker, way: Way) -> Tx:

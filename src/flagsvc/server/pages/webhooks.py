@@ -11,8 +11,9 @@ from flagsvc.http.answers import Answer
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route, row_id
-from flagsvc.server.pages.edits import Look, attempt, differences, reasons_of
+from flagsvc.server.pages.edits import Look, attempt, differences
 from flagsvc.server.pages.page import change, see_other
+from flagsvc.server.pages.problems import reasons_of
 from flagsvc.server.pages.resource import Resource, Seen
 from flagsvc.server.store.actors import ADMIN
 from flagsvc.server.store.checks import Json
@@ -172,7 +173,7 @@ def send_typed(call: ApiCall, typed: Json) -> Trial:
         try:
             parameters = addons.checked_parameters(tx, number, body_of(typed, None)["parameters"])
         except CallerError as error:
-            return Trial(False, ". ".join(reasons_of(error)[1]))
+            return Trial(False, " ".join(reasons_of(error, call.form)[1]).removesuffix("."))
         event = addons.make_sample(call.actor, tx.now)
     return call.server.trials.send(parameters, event, int(call.server.clock.now()), shows=call.actor.may(ADMIN))
 
