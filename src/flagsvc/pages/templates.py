@@ -155,8 +155,9 @@ class Frame(NamedTuple):
     """What is around a page: the path of the pages, of their files and of this page, who is signed in, and the sections.
 
     `who` is a name, and empty where pages need no sign-in; `role` says what that person may do. `theme` is one of `themes`.
-    `stream` is the path of the events for live pages; empty for those who may not have them. `alive` is the path that tells whether
-    the viewer is still signed in; empty for those who are not. `notice` tells what was done before this page was shown.
+    `palette` is the path of the palette; empty without one. `stream` is the path of the events for live pages; empty for those who
+    may not have them. `alive` is the path that tells whether the viewer is still signed in; empty for those who are not. `notice`
+    tells what was done before this page was shown.
     `now` is the moment in seconds since the epoch. `may_ever` tells whether the viewer has a permission anywhere: what
     needs another one is not offered.
     """
@@ -172,6 +173,7 @@ class Frame(NamedTuple):
     role: str = ""
     theme: str = SYSTEM
     themes: tuple[str, ...] = THEMES
+    palette: str = ""
     now: float = 0.0
     may_ever: Callable[[str], bool] = lambda permission: True
 

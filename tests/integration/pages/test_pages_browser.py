@@ -137,6 +137,46 @@ def test_several_flags_are_ticked(server: OurFlagServer, page: Browser) -> None:
     server.admin("/projects/default/features/newer/environments/development/off", {})
 
 
+def test_a_test_of_a_webhook_leaves_what_is_typed(server: OurFlagServer, page: Browser) -> None:
+    """It is sent in place: the page says how it came out, and the fields keep what is secret. A second press waits."""
+    page.go(address(server, "/new-webhook?for=slack"))
+    page.run("window.mark = 1; document.querySelector('[name=url]').value = 'http://127.0.0.1:1/secret-path'")
+    page.run("[1, 2].forEach(() => document.querySelector('[value=test]').click())")
+    page.wait_for("document.querySelector('#tried .problem')?.innerText.startsWith('Not delivered: the receiver')")
+    assert page.run("document.querySelector('[name=url]').value") == "http://127.0.0.1:1/secret-path"
+    assert page.run("window.mark") == 1 and page.run("document.querySelector('[data-busy]') === null")
+    assert len([each for each in page.requested() if each.endswith("/new-webhook/try")]) == 1
+    check_page(page, 1200)
+
+
+@pytest.mark.parametrize(
+    ("path", "button"),
+    [
+        ("/compare?from=production&to=development", "[value=preview]:not(.hidden)"),
+        ("/new-webhook", "[value=save]"),
+        ("/flags/new/production/strategies/new", "[value=save]"),
+    ],
+)
+def test_the_button_of_a_long_form_stays_in_view(server: OurFlagServer, page: Browser, path: str, button: str) -> None:
+    """It is there without scrolling, on a low window, too."""
+    page.go(address(server, path))
+    page.call("Emulation.setDeviceMetricsOverride", width=1000, height=420, deviceScaleFactor=1, mobile=False)
+    box = json.loads(page.run(f"JSON.stringify(document.querySelector('{button}').getBoundingClientRect())"))
+    assert 0 <= box["top"] < box["bottom"] <= 420 < page.run("document.documentElement.scrollHeight")
+
+
+def test_compare_has_equal_columns(server: OurFlagServer, page: Browser) -> None:
+    """The two environments have the same width, whatever their flags say."""
+    page.go(address(server, "/compare?from=production&to=development"))
+    page.call("Emulation.setDeviceMetricsOverride", width=1200, height=800, deviceScaleFactor=1, mobile=False)
+    first, second = json.loads(
+        page.run(
+            "JSON.stringify([...document.querySelectorAll('.equal td')].slice(0, 2).map(each => each.offsetWidth))"
+        )
+    )
+    assert abs(first - second) <= 1
+
+
 def test_a_switch_that_is_refused(server: OurFlagServer, page: Browser) -> None:
     """What a switch of the list cannot do is told by the page of the error."""
     server.admin("/projects/default/features", {"name": "going", "type": "release"})

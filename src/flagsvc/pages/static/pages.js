@@ -67,6 +67,22 @@ document.addEventListener("keydown", (event) => {
   afterG = event.key === "g";
 });
 
+// The palette. Its script is loaded when it is first wanted; without an answer, its page opens instead.
+function openPalette(event) {
+  const link = document.querySelector("[data-palette]");
+  if (!link) return;
+  event.preventDefault();
+  import(link.dataset.palette).then((palette) => palette.open(link)).catch(() => window.location.assign(link.href));
+}
+
+document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") openPalette(event);
+});
+document.addEventListener("click", (event) => {
+  const wantsTab = event.ctrlKey || event.metaKey || event.shiftKey;
+  if (!wantsTab && event.target.closest("[data-palette]")) openPalette(event);
+});
+
 // The code of a sign-in link is in the fragment, which no server sees. A button uses it up, so that no preview of the link does.
 function takeCode() {
   const field = document.getElementById("token");
@@ -168,6 +184,21 @@ document.addEventListener("submit", async (event) => {
   }
 }, true);
 
+// A button may change a part of the page by itself. What was typed stays.
+const buttonOf = (part, event) => (part.matches("button") ? part : event?.submitter);
+const isPressed = (part) => part.matches("button") || Boolean(part.dataset.hxBoost);
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-hx-post]");
+  if (button?.hasAttribute("data-busy")) {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  } else if (button) {
+    unsay();
+    setBusy(button, true);
+  }
+}, true);
+
 // A theme counts at once. The cookie of the answer keeps it for other pages.
 document.addEventListener("submit", (event) => {
   const { target: form, submitter: button } = event;
@@ -196,7 +227,10 @@ function showCopying(root) {
   if (navigator.clipboard) root.querySelectorAll("[data-copy]").forEach((each) => { each.hidden = false; });
 }
 
-document.addEventListener("htmx:finally:request", (event) => setBusy(event.detail.ctx.sourceEvent?.submitter, false));
+document.addEventListener("htmx:finally:request", (event) => {
+  const { sourceElement: part, sourceEvent } = event.detail.ctx;
+  setBusy(buttonOf(part, sourceEvent), false);
+});
 window.addEventListener("pageshow", () => document.querySelectorAll("[data-busy]").forEach((each) => setBusy(each, false)));
 
 function reconnecting(is) {
@@ -208,7 +242,7 @@ function reconnecting(is) {
 document.addEventListener("htmx:error", (event) => {
   const { sourceElement: part, sourceEvent, response } = event.detail.ctx ?? {};
   if (!part || response) return;
-  if (part.dataset.hxBoost) say(sourceEvent?.submitter, part, SILENT);
+  if (isPressed(part)) say(buttonOf(part, sourceEvent), part, SILENT);
   else reconnecting(true);
 });
 
@@ -265,13 +299,13 @@ document.addEventListener("htmx:after:request", (event) => {
   const { sourceElement: part, sourceEvent, response, text } = event.detail.ctx;
   const target = (part.dataset.hxTarget ?? "").slice(1) || part.id;
   const status = response.raw.status;
-  if (!part.dataset.hxBoost) reconnecting(status >= 500);
+  if (!isPressed(part)) reconnecting(status >= 500);
   if (!part.dataset.hxSelect || text.includes(`id="${target}"`)) return;
   event.preventDefault();
-  if (part.dataset.hxBoost && (status === 401 || GATEWAY.includes(status))) {
-    say(sourceEvent.submitter, part, status === 401 ? ENDED : SILENT);
-  } else if (part.dataset.hxBoost) {
-    send(part, sourceEvent.submitter);
+  if (isPressed(part) && (status === 401 || GATEWAY.includes(status))) {
+    say(buttonOf(part, sourceEvent), part, status === 401 ? ENDED : SILENT);
+  } else if (isPressed(part)) {
+    send(part.closest("form"), buttonOf(part, sourceEvent));
   } else if (response.raw.redirected) {
     poll(false);
     stream?.close();

@@ -24,7 +24,7 @@ from flagsvc.server.pages.sign_in import local_page
 from flagsvc.server.pages.tokens import public_root
 from flagsvc.server.store.checks import Json, is_page_address
 from flagsvc.server.store.errors import not_found
-from flagsvc.server.store.resources import events, feature_environments, feature_views, features, usage
+from flagsvc.server.store.resources import events, favorites, feature_environments, feature_views, features, usage
 from flagsvc.server.store.resources.events import EventSearch
 from flagsvc.server.store.resources.feature_views import sentences_of
 from flagsvc.server.store.store import Tx, read_tags
@@ -46,6 +46,7 @@ def show(call: ApiCall) -> Answer:
         flag = read_flag(tx, name)
         flag["environments"] = production_first(flag["environments"])
         flag["use"] = read_use(call, tx, name, [each["name"] for each in flag["environments"]])
+        favorites.mark(tx, call.actor, [flag])
         flag["askedBy"] = usage.sum_by_application(tx, name)
         flag["history"], flag["events"] = read_history(tx, name)
     for state in flag["environments"]:

@@ -12,6 +12,8 @@ from flagsvc.reasons.chips import join_chips
 from flagsvc.server.api.admin.features import TYPES
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.call import ApiCall
+from flagsvc.server.pages import favourites
+from flagsvc.server.pages.first_steps import list_steps
 from flagsvc.server.pages.flag_search import (
     ADDRESS,
     ARCHIVED,
@@ -25,7 +27,7 @@ from flagsvc.server.pages.flag_search import (
 from flagsvc.server.pages.flag_view import MANY, read_view, show_environments
 from flagsvc.server.pages.page import page
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.resources import environments, feature_search, features, projects, usage
+from flagsvc.server.store.resources import environments, features, projects, usage
 from flagsvc.server.store.resources.feature_views import sentences_of
 from flagsvc.server.store.store import Tx
 
@@ -54,7 +56,7 @@ def show(call: ApiCall) -> Answer:
     with call.store.reading() as tx:
         known = production_first(environments.list_plain(tx))
         shown = show_environments(view, known)
-        found = feature_search.search(tx, read_search(given, number))
+        found = favourites.search(call, tx, read_search(given, number))
         flags = describe(tx, found["features"], [each["name"] for each in shown])
         data = {
             "flags": add_usage(tx, add_rights(call, flags)),
@@ -71,6 +73,8 @@ def show(call: ApiCall) -> Answer:
             "heads": heads_of(given),
             "may_tick": call.actor.may(SWITCH) or any(each.permission in TICKING for each in call.actor.grants),
             "choices": choices(tx, ARCHIVED),
+            "first_steps": list_steps(call, tx),
+            "favourites": found["favourites_first"],
         }
     place = given | ({"page": str(number)} if number > 1 else {})
     back = "/flags" + ("?" if place else "") + urlencode(place)
