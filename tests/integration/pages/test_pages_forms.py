@@ -147,7 +147,7 @@ REFUSED: tuple[Refused, ...] = (
     condition("Give at least one value.", c0__values=""),
     condition("A value has at most 100 characters.", c0__values=LONG),
     condition(
-        "These are 251 values, and a condition takes 250. Make a segment", c0__values=MANY[: MANY.index("\n251")]
+        "These are 251 values, and a condition takes 250. Create a segment", c0__values=MANY[: MANY.index("\n251")]
     ),
     condition("These are 1001 values, and a condition takes 250. A segment takes 1000.", c0__values=MANY),
     condition(

@@ -39,7 +39,7 @@ def test_making_one(pages: PageClient) -> None:
         "environments": ["production"],
     }
     told = pages.press(form, "save", url=URL, **SECRETS, **PLAIN, **ticked)
-    assert told.status == 303 and "You made the webhook" in pages.get(told.headers["location"]).text
+    assert told.status == 303 and "You created the webhook" in pages.get(told.headers["location"]).text
     found = stored(pages)
     assert {name: found[name] for name in ticked} == ticked and found["enabled"] is True
     masked = dict.fromkeys(("url", *SECRETS), "*****")

@@ -1,15 +1,50 @@
 // What pages do beyond plain HTML: keys, local times, forms that change the page in place, and parts that follow changes.
 "use strict";
 
-function localTimes(root) {
-  for (const each of root.querySelectorAll("time[datetime]")) {
+// Moments in words, as times.py writes them, but in local time. The clock of the page is the server's.
+const MINUTE_MS = 60000, HOUR_MS = 3600000, DAY_MS = 86400000, MOST_DAYS = 30;
+const UNITS = [[HOUR_MS, MINUTE_MS, "minute"], [DAY_MS, HOUR_MS, "hour"]];
+const AHEAD_MS = Number(document.body.dataset.now || Date.now() / 1000) * 1000 - Date.now();
+
+function localText(moment) {
+  return new Date(moment - moment.getTimezoneOffset() * MINUTE_MS).toISOString();
+}
+
+function counted(number, word, isPast) {
+  const words = `${number} ${word}${number === 1 ? "" : "s"}`;
+  return isPast ? `${words} ago` : `in ${words}`;
+}
+
+function inWords(moment, now) {
+  const isPast = moment <= now, distance = Math.abs(now - moment);
+  if (distance < MINUTE_MS) return isPast ? "just now" : "in a moment";
+  for (const [limit, unit, word] of UNITS) if (distance < limit) return counted(Math.floor(distance / unit), word, isPast);
+  const [day, time] = localText(moment).split("T");
+  const days = Math.abs(Date.parse(day) - Date.parse(localText(now).slice(0, 10))) / DAY_MS;
+  if (days === 1) return `${isPast ? "yesterday" : "tomorrow"}, ${time.slice(0, 5)}`;
+  return days < MOST_DAYS ? counted(days, "day", isPast) : day;
+}
+
+function localTimes() {
+  const now = new Date(Date.now() + AHEAD_MS);
+  for (const each of document.querySelectorAll("time[datetime]")) {
     const moment = new Date(each.dateTime);
-    if (!Number.isNaN(moment.valueOf())) {
-      each.title = each.dateTime;
-      const time = moment.toLocaleTimeString().replaceAll(" ", "\u00a0"); // a line does not end before "PM"
-      each.textContent = `${moment.toLocaleDateString()} ${time}`;
-    }
+    if (Number.isNaN(moment.valueOf())) continue;
+    const words = inWords(moment, now);
+    if (each.textContent !== words) each.textContent = words;
+    each.title = moment.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
   }
+}
+
+// The hours of charts and of their tables in local time.
+const LOCAL = {
+  hour: (moment) => moment.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" }).replace(":00", ""),
+  moment: (moment) => moment.toLocaleString([], { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" }),
+};
+
+function localHours() {
+  for (const each of document.querySelectorAll("[data-local]")) each.textContent = LOCAL[each.dataset.local](new Date(each.dataset.moment));
+  for (const each of document.querySelectorAll("[data-zone]")) each.textContent = "local time";
 }
 
 function isTyping(target) {
@@ -251,11 +286,61 @@ if (document.body.dataset.live) {
   window.addEventListener("pageshow", (event) => { if (event.persisted) { follow(); tellAll(); } });
 }
 
+// Flags of the list that are ticked: how many, all of the page at once, and still ticked after the list was fetched again.
+const TICKS = "#list [type=checkbox][form=ticked]";
+const ticked = new Set();
+
+function countTicked() {
+  const boxes = [...document.querySelectorAll(`${TICKS}[name=flag]`)];
+  const count = boxes.filter((each) => each.checked).length;
+  const all = document.querySelector("[data-all]");
+  const words = document.querySelector("#ticked b");
+  const whole = document.querySelector(`${TICKS}[name=all]:checked`);
+  if (words) words.textContent = whole ? "All flags that fit" : `${count} flag${count === 1 ? "" : "s"} ticked`;
+  if (!all) return;
+  all.hidden = false;
+  all.checked = count > 0 && count === boxes.length;
+  all.indeterminate = count > 0 && count < boxes.length;
+}
+
+function tickAgain() {
+  for (const each of document.querySelectorAll(TICKS)) each.checked = ticked.has(each.value);
+  countTicked();
+}
+
+document.addEventListener("change", ({ target }) => {
+  const changed = target.matches("[data-all]") ? document.querySelectorAll(`${TICKS}[name=flag]`) : target.matches(TICKS) ? [target] : [];
+  for (const each of changed) {
+    each.checked = target.checked;
+    if (each.checked) ticked.add(each.value);
+    else ticked.delete(each.value);
+  }
+  if (changed.length) countTicked();
+});
+
+window.addEventListener("pageshow", () => {
+  for (const each of document.querySelectorAll(`${TICKS}:checked`)) ticked.add(each.value);
+  countTicked();
+});
+
+// A panel over the page closes by Escape, and by a click beside it.
+document.addEventListener("click", ({ target }) => closePanels((each) => !each.contains(target)));
+document.addEventListener("keydown", ({ key }) => { if (key === "Escape") closePanels(() => true); });
+
+function closePanels(which) {
+  for (const each of [...document.querySelectorAll("details.drop[open]")].filter(which)) {
+    if (each.contains(document.activeElement)) each.querySelector("summary").focus();
+    each.open = false;
+  }
+}
+
 function finish() {
-  localTimes(document);
+  localTimes();
+  localHours();
   showCopying(document);
 }
 
 takeCode();
-document.addEventListener("htmx:after:swap", finish);
+document.addEventListener("htmx:after:swap", () => { finish(); tickAgain(); });
 finish();
+window.setInterval(localTimes, 20000);

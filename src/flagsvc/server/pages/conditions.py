@@ -60,7 +60,7 @@ WARNED: Final = "warned"
 NEAR: Final = "There is no context field `{}`. Do you mean `{}`? Save again to keep it as it is."
 NO_LEGAL_VALUE: Final = "`{}` {} of the field `{}`. It has legal values: take these only."
 TOO_MANY: Final = f"These are {{}} values, and a condition takes {MAX_VALUES}. {{}} segment takes {MOST_OF_SEGMENT}."
-TO_SEGMENT: Final = "Make a segment of them: a"
+TO_SEGMENT: Final = "Create a segment of them: a"
 TOO_MANY_OF_SEGMENT: Final = f"The conditions have {{}} values together, and a segment takes {MOST_OF_SEGMENT}."
 
 

@@ -27,7 +27,7 @@ from flagsvc.server.api.errors import ApiError, bare, foreign_request, unknown_p
 from flagsvc.server.api.pipeline import RoutedRequest
 from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
 from flagsvc.server.api.routes import OPERATIONS
-from flagsvc.server.pages.notices import QUERY, find_notice, id_of
+from flagsvc.server.pages.notices import QUERY, find_notice, note_done
 from flagsvc.server.pages.problems import Errors
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json
@@ -148,7 +148,7 @@ def render(template: str, call: ApiCall, answer: Answer) -> Answer:
         return replace(answer, body=body, headers=(*answer.headers, *PAGE_HEADERS))
     if answer.body is None or isinstance(answer.body, bytes):
         return answer
-    frame = frame_of(call.root, call.head, call.caller.actor)
+    frame = frame_of(call.root, call.head, call.caller.actor, call.server.clock.now())
     frame = frame._replace(notice=find_notice(call, frame.pages, place_of(call, frame)))
     body = SITE.templates.render(
         template, **{"frame": frame, "errors": errors_of(answer.body), "told": None} | answer.body
@@ -175,12 +175,11 @@ def place_of(call: ApiCall, frame: Frame) -> str:
     return frame.path.removeprefix(frame.pages) + ("?" if kept else "") + urlencode(kept, doseq=True)
 
 
-def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
+def frame_of(root: str, head: Call, actor: Actor | None, now: float = 0.0) -> Frame:
     who, role = ("", "") if actor is None else (actor.name, actor.root_role)
-    theme = theme_of(head.other(COOKIE))
-    return SITE.frame(
-        f"{root}{PAGES}", head.request.path.decode("latin-1"), who, theme, role=role, live=actor is not None
-    )
+    path, theme = head.request.path.decode("latin-1"), theme_of(head.other(COOKIE))
+    frame = SITE.frame(f"{root}{PAGES}", path, who, theme, role=role, live=actor is not None, now=now)
+    return frame if actor is None else frame._replace(may_ever=actor.may_ever)
 
 
 def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: str) -> Answer:
@@ -189,7 +188,7 @@ def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: st
     `done` is the transaction of a change: the page says what it did, and offers to undo it.
     """
     place = "".join(f"/{segment(each)}" for each in segments)
-    found = query | ({} if done is None else {QUERY: id_of(done)})
+    found = query | ({} if done is None else {QUERY: note_done(call, done)})
     text = urlencode({name: value for name, value in found.items() if value})
     return redirect(f"{call.root}{PAGES}{place}{'?' if text else ''}{text}")
 
@@ -197,7 +196,7 @@ def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: st
 def go_to(call: ApiCall, place: str, done: Tx) -> Answer:
     """Return the redirect to a page below PAGES, which says what a transaction did. `place` may have a query."""
     mark = "&" if "?" in place else "?"
-    return redirect(f"{call.root}{PAGES}{place}{mark}{QUERY}={id_of(done)}")
+    return redirect(f"{call.root}{PAGES}{place}{mark}{QUERY}={note_done(call, done)}")
 
 
 def error_page(base: str, head: Call, request: RoutedRequest, failure: ApiError) -> Answer | None:
@@ -252,15 +251,15 @@ class Setting(NamedTuple):
 SETTINGS: tuple[Setting, ...] = (
     Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
     Setting("Export", "/export", "Save flags of an environment as a file that can be imported."),
-    Setting("My tokens", "/my-tokens", "Your personal tokens: make one, delete one."),
+    Setting("My tokens", "/my-tokens", "Your personal tokens: create one, delete one."),
     Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
     Setting("People", "/people", "The users, their root roles and sessions. It needs the permission ADMIN."),
-    Setting("Projects", "/projects", "Make projects, and change their environments and members."),
-    Setting("Environments", "/environments", "Make, order, switch and delete environments."),
+    Setting("Projects", "/projects", "Create projects, and change their environments and members."),
+    Setting("Environments", "/environments", "Create, order, switch and delete environments."),
     Setting(
-        "Context fields", "/context-fields", "What conditions compare: make fields, and change their legal values."
+        "Context fields", "/context-fields", "What conditions compare: create fields, and change their legal values."
     ),
-    Setting("Tag types", "/tag-types", "Make, change and delete the types of tags."),
+    Setting("Tag types", "/tag-types", "Create, change and delete the types of tags."),
     Setting("Webhooks", "/webhooks", "Send events to a program of yours: which, where to, and what was sent."),
     Setting("Strategy types", "/strategy-types", "Custom strategies and their parameters; deprecate a strategy type."),
 )

@@ -16,6 +16,7 @@ from flagsvc.engine.parse import scalar
 from flagsvc.engine.values import jsdate
 from flagsvc.http import json_text
 from flagsvc.http.answers import Answer
+from flagsvc.http.etag import short_revision
 from flagsvc.http.media import UTF8
 from flagsvc.http.messages import HttpError
 from flagsvc.pages.forms import Form, read_whole
@@ -135,17 +136,22 @@ def find_results(call: ApiCall, typed: Typed, contexts: Sequence[Context]) -> Js
                 found = [snapshot.decide(context, name) for context in contexts]
                 answers.setdefault(name, {})[environment] = found
             snapshot.take_faults()
-            revisions[environment] = document.revision
+            revisions[environment] = revision_of(document)
     rows = [row_of(name, found, typed.environments) for name, found in answers.items()]
     rows.sort(key=lambda row: (not row["differs"], not row["some"], row["name"]))
     return {
-        "environments": [{"name": name, "revision": revisions[name]} for name in typed.environments],
+        "environments": [{"name": name, **revisions[name]} for name in typed.environments],
         "contexts": len(contexts),
         "total": len(rows),
         "on": sum(row["some"] for row in rows),
         "differ": sum(row["differs"] for row in rows),
         "flags": rows[:SHOWN],
     }
+
+
+def revision_of(document: UnfoldedDocument) -> Json:
+    """Return the revision of a document: its number, and as people compare it."""
+    return {"revision": document.revision, "shortRevision": short_revision(document.digest)}
 
 
 def explain_only_one(typed: Typed, rows: Sequence[Json]) -> None:
@@ -206,9 +212,8 @@ def find_reasons(call: ApiCall, typed: Typed, contexts: Sequence[Context]) -> Js
             [whole] = explain_whole(unfolded, contexts[typed.line], [typed.why])
             each = [unfolded.compiled.snapshot.decide(context, typed.why)[0] for context in contexts]
             unfolded.compiled.snapshot.take_faults()
-            places.append(
-                {"environment": environment, "revision": document.revision, "each": each} | tree_of(whole, active)
-            )
+            place = {"environment": environment, **revision_of(document), "each": each}
+            places.append(place | tree_of(whole, active))
     return {"flag": typed.why, "line": typed.line, "count": len(contexts), "places": places}
 
 
