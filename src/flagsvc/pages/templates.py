@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from urllib.parse import quote
 from jinja2 import DictLoader, Environment, StrictUndefined
 
 from flagsvc.http.compression import gzip
+from flagsvc.pages.charts import draw_picture
 from flagsvc.pages.forms import EXACT, as_area, as_line
 from flagsvc.pages.times import in_full, in_words, read_moment
 
@@ -47,7 +48,12 @@ class Templates:
             auto_reload=False,
         )
         self._environment.globals |= FUNCTIONS | {"static": static}
-        self._environment.filters |= {"segment": segment, "isolated": isolated, "initials": initials}
+        self._environment.filters |= {
+            "segment": segment,
+            "isolated": isolated,
+            "initials": initials,
+            "by_name": by_name,
+        }
 
     def render(self, name: str, **values: Any) -> bytes:
         """Return a page as HTML. Raises jinja2.UndefinedError for a name that is missing."""
@@ -74,6 +80,11 @@ def segment(text: str) -> str:
     """Return a text as one segment of a path. A `.json` at its end belongs to the text, and not to the address of the data."""
     quoted = quote(text, safe="", errors="surrogatepass")
     return f"{quoted.removesuffix(DATA_SUFFIX)}%2Ejson" if quoted.endswith(DATA_SUFFIX) else quoted
+
+
+def by_name(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return rows by their names."""
+    return {each["name"]: each for each in rows}
 
 
 WORDS: Final = re.compile(r"[^\W_]+")
@@ -197,6 +208,7 @@ def may_ever(permission: str) -> bool:
 
 
 FUNCTIONS: Final = {
+    "draw_picture": draw_picture,
     "exact": make_exact,
     "in_words": words_of_moment,
     "in_full": text_of_moment,

@@ -224,11 +224,6 @@ Task: TypeAlias = Callable[[Tx], bool]
 """Does a step of its work in a transaction, and returns whether nothing is left to do."""
 
 
-def delete_old_usage(tx: Tx) -> bool:
-    usage.delete_old(tx)
-    return True
-
-
 def delete_old_events(tx: Tx, days: int) -> bool:
     """Delete the events among the oldest ones that are older than some days; return whether no other one is.
 
@@ -247,7 +242,7 @@ def delete_ended_deliveries(tx: Tx) -> bool:
 
 def make_tasks(event_days: int) -> tuple[tuple[Task, float], ...]:
     """Return each task, and the seconds between two runs of it. With 0 days, events are kept for ever."""
-    tasks: tuple[tuple[Task, float], ...] = ((delete_old_usage, HOUR_S), (delete_ended_deliveries, HOUR_S))
+    tasks: tuple[tuple[Task, float], ...] = ((usage.tidy_up, HOUR_S), (delete_ended_deliveries, HOUR_S))
     if not event_days:
         return tasks
     return (*tasks, (lambda tx: delete_old_events(tx, event_days), DAY_S))

@@ -36,6 +36,17 @@ function localTimes() {
   }
 }
 
+// The hours of charts and of their tables in local time.
+const LOCAL = {
+  hour: (moment) => moment.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" }).replace(":00", ""),
+  moment: (moment) => moment.toLocaleString([], { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" }),
+};
+
+function localHours() {
+  for (const each of document.querySelectorAll("[data-local]")) each.textContent = LOCAL[each.dataset.local](new Date(each.dataset.moment));
+  for (const each of document.querySelectorAll("[data-zone]")) each.textContent = "local time";
+}
+
 function isTyping(target) {
   return target.closest("input, select, textarea, [contenteditable]") !== null;
 }
@@ -309,12 +320,61 @@ if (document.body.dataset.live) {
   window.addEventListener("pageshow", (event) => { if (event.persisted) { follow(); tellAll(); } });
 }
 
+// Flags of the list that are ticked: how many, all of the page at once, and still ticked after the list was fetched again.
+const TICKS = "#list [type=checkbox][form=ticked]";
+const ticked = new Set();
+
+function countTicked() {
+  const boxes = [...document.querySelectorAll(`${TICKS}[name=flag]`)];
+  const count = boxes.filter((each) => each.checked).length;
+  const all = document.querySelector("[data-all]");
+  const words = document.querySelector("#ticked b");
+  const whole = document.querySelector(`${TICKS}[name=all]:checked`);
+  if (words) words.textContent = whole ? "All flags that fit" : `${count} flag${count === 1 ? "" : "s"} ticked`;
+  if (!all) return;
+  all.hidden = false;
+  all.checked = count > 0 && count === boxes.length;
+  all.indeterminate = count > 0 && count < boxes.length;
+}
+
+function tickAgain() {
+  for (const each of document.querySelectorAll(TICKS)) each.checked = ticked.has(each.value);
+  countTicked();
+}
+
+document.addEventListener("change", ({ target }) => {
+  const changed = target.matches("[data-all]") ? document.querySelectorAll(`${TICKS}[name=flag]`) : target.matches(TICKS) ? [target] : [];
+  for (const each of changed) {
+    each.checked = target.checked;
+    if (each.checked) ticked.add(each.value);
+    else ticked.delete(each.value);
+  }
+  if (changed.length) countTicked();
+});
+
+window.addEventListener("pageshow", () => {
+  for (const each of document.querySelectorAll(`${TICKS}:checked`)) ticked.add(each.value);
+  countTicked();
+});
+
+// A panel over the page closes by Escape, and by a click beside it.
+document.addEventListener("click", ({ target }) => closePanels((each) => !each.contains(target)));
+document.addEventListener("keydown", ({ key }) => { if (key === "Escape") closePanels(() => true); });
+
+function closePanels(which) {
+  for (const each of [...document.querySelectorAll("details.drop[open]")].filter(which)) {
+    if (each.contains(document.activeElement)) each.querySelector("summary").focus();
+    each.open = false;
+  }
+}
+
 function finish() {
   localTimes();
+  localHours();
   showCopying(document);
 }
 
 takeCode();
-document.addEventListener("htmx:after:swap", finish);
+document.addEventListener("htmx:after:swap", () => { finish(); tickAgain(); });
 finish();
 window.setInterval(localTimes, 20000);

@@ -23,16 +23,14 @@ from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.call import ApiCall, find_nul_pointers, make_nul_detail
 from flagsvc.server.api.errors import ApiError, invalid
 from flagsvc.server.pages.edits import SAVE, Look
+from flagsvc.server.pages.flag_search import ADDRESS, PAGE_SIZE, read_active_search, read_query
 from flagsvc.server.pages.flags import (
     MAX_PAGE,
-    PAGE_SIZE,
-    PLAIN_FILTERS,
     choices,
     describe,
     environment_choices,
     project_choices,
     read_filters,
-    read_search,
 )
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.plans import preview_plans, try_plans
@@ -134,7 +132,7 @@ TEMPLATE = "import.html"
 
 
 ENVIRONMENT: Final = "environment"
-FILTERS: Final = (ENVIRONMENT, "q", *PLAIN_FILTERS, "tag")
+FILTERS: Final = (ENVIRONMENT, *ADDRESS)
 """What the address may have besides the number of the page."""
 ALL: Final = "all"
 """The button that exports every flag of the filters; the other one exports the ticked flags."""
@@ -155,7 +153,7 @@ def choose_environment(tx: Tx, given: dict[str, str]) -> str:
 def choose_flags(call: ApiCall, tx: Tx, given: dict[str, str]) -> list[str]:
     """Return the flags to export, at least one: an export of no name would be one of all. Raises CallerError (400, 404)."""
     if call.form.text("do") == ALL:
-        names = feature_search.list_names(tx, read_search(given, 1))
+        names = feature_search.list_names(tx, read_active_search(given, 1))
         if not names:
             raise bad_data(NONE_FITS)
         return names
@@ -195,7 +193,7 @@ def show_export_page(call: ApiCall, look: Look | None = None) -> Answer:
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
     ticked = call.form.texts("flag")
     with call.store.reading() as tx:
-        found = feature_search.search(tx, read_search(given, number))
+        found = feature_search.search(tx, read_active_search(given, number))
         environment = ""
         try:
             environment = choose_environment(tx, given)
@@ -210,7 +208,7 @@ def show_export_page(call: ApiCall, look: Look | None = None) -> Answer:
             "filters": {name: given.get(name, "") for name in FILTERS} | {ENVIRONMENT: environment},
             "environments": environment_choices(tx),
             "choices": choices(tx),
-            "problems": look.problems,
+            "problems": [*look.problems, *read_query(given).problems],
             "address": urlencode(given | {ENVIRONMENT: environment}),
         }
     return Answer(data, look.status)

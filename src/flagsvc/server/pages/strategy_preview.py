@@ -49,8 +49,8 @@ def preview_of(
     counted = bool(found.share.gained or found.share.lost)
     notes = [OF_FITTING] * (counted and bool(wanted["constraints"] or wanted["segments"]))
     return {
-        "before": "" if stored is None else words_of(stored, segments),
-        "after": words_of(wanted, segments),
+        "before": "" if stored is None else words_of(stored, segments, flag),
+        "after": words_of(wanted, segments, flag),
         "sentences": found.words(),
         "again": found.share.drawn == AGAIN,
         "share": None if before is None or after is None else {"before": before, "after": after},

@@ -55,11 +55,12 @@ SORTS: dict[str, Any] = {
 class FeatureSearch:
     """A search. `filters` maps a parameter to its text, `OPERATOR:value,value`; `words` are substrings of texts.
 
-    With `unseen_days` it finds only features that no client has asked for in so many days. With `first_of`, the favorites of that
-    user come first.
+    A feature has any of the words, or all with `all_words`. With `unseen_days` it finds only features that no client has asked
+    for in so many days. With `first_of`, the favorites of that user come first.
     """
 
     words: Sequence[str] = ()
+    all_words: bool = False
     filters: Mapping[str, str] | None = None
     archived: bool = False
     unseen_days: int = 0
@@ -100,7 +101,12 @@ def find_by_name(tx: Tx, words: Sequence[str], most: int, first_of: int | None) 
 def _order(wanted: FeatureSearch) -> tuple[Any, ...]:
     column = SORTS.get(wanted.sort_by, features.c.position)
     first = () if wanted.first_of is None else (is_favorite(wanted.first_of).desc(),)
-    return *first, column.desc() if wanted.descending else column.asc(), features.c.position
+    order = column.desc() if wanted.descending else column.asc()
+    if (
+        column is LAST_SEEN
+    ):  # a feature that no client has asked for is the one that is longest unused, on every database
+        order = order.nulls_last() if wanted.descending else order.nulls_first()
+    return *first, order, features.c.position
 
 
 def _conditions(tx: Tx, wanted: FeatureSearch) -> Iterable[Condition]:
@@ -110,7 +116,8 @@ def _conditions(tx: Tx, wanted: FeatureSearch) -> Iterable[Condition]:
         since = tx.now - timedelta(days=wanted.unseen_days)
         yield ~exists().where(SEEN.feature == features.c.name, SEEN.last_seen_at > since)
     if wanted.words:
-        yield or_(*(_contains_word(tx, word) for word in wanted.words))
+        together = and_ if wanted.all_words else or_
+        yield together(*(_contains_word(tx, word) for word in wanted.words))
     for name, text in (wanted.filters or {}).items():
         operator, _, values = text.partition(":")
         yield _condition(name, operator, split_list(values, name, MAX_VALUES))
