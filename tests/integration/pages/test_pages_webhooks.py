@@ -214,7 +214,7 @@ def test_a_test_of_a_stored_one(pages: PageClient) -> None:
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ({"url": ""}, "Missing required parameters: url"),
+        ({"url": ""}, "Give an address, with http:// or https://."),
         ({"url": "ftp://x"}, "must be an http or https address"),
         ({"url": "http://127.0.0.1:1/secret-path"}, "the receiver: "),
         ({"url": "http://[::ffff:169.254.169.254]/"}, "is not in the networks that webhooks may reach"),
