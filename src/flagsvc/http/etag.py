@@ -10,6 +10,7 @@ from flagsvc.core.version import VERSION
 
 HEX_DIGITS: Final = 32
 OCTETS: Final = 16
+SHORT_DIGITS: Final = 8
 
 
 class Tagger:
@@ -28,6 +29,11 @@ class Tagger:
         state = self.start.copy()
         state.update(key)
         return b'W/"' + hexlify(state.digest()) + b'"'
+
+
+def short_revision(digest: str) -> str:
+    """Return the digest of a configuration as people read and compare it: its first characters."""
+    return digest[:SHORT_DIGITS]
 
 
 def etag(body: bytes) -> bytes:

@@ -29,10 +29,15 @@ class Site:
         self.templates = Templates(package, self.files.address)
         self.sections = sections
 
-    def frame(self, pages: str, path: str, who: str, theme: str, *, role: str = "", live: bool) -> Frame:
-        """Return what is around the page at `path`. `pages` is the path of all pages; `live` tells whether it may have events."""
+    def frame(
+        self, pages: str, path: str, who: str, theme: str, *, role: str = "", live: bool, now: float = 0.0
+    ) -> Frame:
+        """Return what is around the page at `path`. `pages` is the path of all pages; `live` tells whether it may have events.
+
+        `now` is the moment in seconds since the epoch.
+        """
         stream, alive = (f"{pages}/stream", f"{pages}/alive") if live else ("", "")
-        return Frame(pages, f"{pages}/static", path, who, self.sections, stream, alive, None, role, theme)
+        return Frame(pages, f"{pages}/static", path, who, self.sections, stream, alive, None, role, theme, now=now)
 
     def error(
         self,

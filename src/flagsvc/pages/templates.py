@@ -9,7 +9,10 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
@@ -20,6 +23,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from flagsvc.http.compression import gzip
 from flagsvc.pages.charts import draw_picture
 from flagsvc.pages.forms import EXACT, as_area, as_line
+from flagsvc.pages.times import in_full, in_words, read_moment
 
 FOLDER: Final = "templates"
 
@@ -43,15 +47,18 @@ class Templates:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        self._environment.globals["static"] = static
-        self._environment.globals["exact"] = make_exact
-        self._environment.globals["draw_picture"] = draw_picture
-        self._environment.filters["segment"] = segment
-        self._environment.filters["initials"] = initials
+        self._environment.globals |= FUNCTIONS | {"static": static}
+        self._environment.filters |= {
+            "segment": segment,
+            "isolated": isolated,
+            "initials": initials,
+            "by_name": by_name,
+        }
 
     def render(self, name: str, **values: Any) -> bytes:
         """Return a page as HTML. Raises jinja2.UndefinedError for a name that is missing."""
-        return self._environment.get_template(name).render(values).encode("utf-8", "replace")
+        with showing(values):
+            return self._environment.get_template(name).render(values).encode("utf-8", "replace")
 
     def load(self) -> None:
         """Compile every template now, so that no request waits for it: about 7 ms each."""
@@ -60,6 +67,7 @@ class Templates:
 
     def pieces(self, name: str, **values: Any) -> Iterator[str]:
         """Give the same text in pieces. The work for a piece is done when it is taken."""
+        SHOWN.set(values["frame"])  # of the task that makes the page alone
         return self._environment.get_template(name).generate(values)
 
 
@@ -72,6 +80,11 @@ def segment(text: str) -> str:
     """Return a text as one segment of a path. A `.json` at its end belongs to the text, and not to the address of the data."""
     quoted = quote(text, safe="", errors="surrogatepass")
     return f"{quoted.removesuffix(DATA_SUFFIX)}%2Ejson" if quoted.endswith(DATA_SUFFIX) else quoted
+
+
+def by_name(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return rows by their names."""
+    return {each["name"]: each for each in rows}
 
 
 WORDS: Final = re.compile(r"[^\W_]+")
@@ -89,6 +102,12 @@ class Html(str):
 
     def __html__(self) -> str:
         return self
+
+
+def isolated(summary: str) -> Html:
+    """Return a sentence with the names between two `**` isolated, so that no name changes the direction of the others."""
+    parts = [html.escape(each) for each in summary.split("**")]
+    return Html("".join(f"<bdi>{each}</bdi>" if at % 2 else each for at, each in enumerate(parts)))
 
 
 def make_exact(name: str, value: str | None, at: int = 0, *, lines: bool = False) -> Html:
@@ -115,7 +134,8 @@ class Notice(NamedTuple):
     """What was just done, as sentences, with the way back.
 
     `undo` is the address that takes it back, empty where nothing does; `obstacle` says why this user may not. `asks` tells that
-    the way back asks first. `back` is the page to return to.
+    the way back needs a confirmation. `back` is the page to return to. `arrival` tells where the change is; None for a change of no
+    flag.
     """
 
     sentences: tuple[str, ...]
@@ -123,6 +143,7 @@ class Notice(NamedTuple):
     obstacle: str = ""
     asks: bool = False
     back: str = ""
+    arrival: Mapping[str, Any] | None = None
 
 
 SYSTEM: Final = "system"
@@ -134,8 +155,11 @@ class Frame(NamedTuple):
     """What is around a page: the path of the pages, of their files and of this page, who is signed in, and the sections.
 
     `who` is a name, and empty where pages need no sign-in; `role` says what that person may do. `theme` is one of `themes`.
-    `stream` is the path of the events for live pages; empty for those who may not have them. `alive` is the path that tells whether
-    the viewer is still signed in; empty for those who are not. `notice` tells what was done before this page was shown.
+    `palette` is the path of the palette; empty without one. `stream` is the path of the events for live pages; empty for those who
+    may not have them. `alive` is the path that tells whether the viewer is still signed in; empty for those who are not. `notice`
+    tells what was done before this page was shown.
+    `now` is the moment in seconds since the epoch. `may_ever` tells whether the viewer has a permission anywhere: what
+    needs another one is not offered.
     """
 
     pages: str
@@ -149,6 +173,48 @@ class Frame(NamedTuple):
     role: str = ""
     theme: str = SYSTEM
     themes: tuple[str, ...] = THEMES
+    palette: str = ""
+    now: float = 0.0
+    may_ever: Callable[[str], bool] = lambda permission: True
+
+
+NOWHERE: Final = Frame("", "", "", "", ())
+SHOWN: Final[ContextVar[Frame]] = ContextVar("frame")
+"""The frame of the page that is made now, for parts of templates that get no frame."""
+
+
+@contextmanager
+def showing(values: Mapping[str, Any]) -> Iterator[None]:
+    """Have the functions of templates work for the page of these values."""
+    token = SHOWN.set(values.get("frame", NOWHERE))
+    try:
+        yield
+    finally:
+        SHOWN.reset(token)
+
+
+def words_of_moment(text: str) -> str:
+    """Return how far the moment of an ISO text is from the page's."""
+    return in_words(read_moment(text), datetime.fromtimestamp(SHOWN.get(NOWHERE).now, UTC))
+
+
+def text_of_moment(text: str) -> str:
+    return in_full(read_moment(text))
+
+
+def may_ever(permission: str) -> bool:
+    """Return whether the viewer of the page has a permission anywhere."""
+    return SHOWN.get(NOWHERE).may_ever(permission)
+
+
+FUNCTIONS: Final = {
+    "draw_picture": draw_picture,
+    "exact": make_exact,
+    "in_words": words_of_moment,
+    "in_full": text_of_moment,
+    "may_ever": may_ever,
+}
+"""What every template may call."""
 
 
 def line_points(values: Sequence[float], height: int, first: int = 0) -> str:

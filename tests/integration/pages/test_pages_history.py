@@ -12,13 +12,20 @@ from flagsvc.server.pages import history
 from flagsvc.server.store.event_views import WAYS
 from flagsvc.server.store.resources import events
 from flagsvc.server.store.undo.undo import UNSEEN
+from flagsvc.testing import FakeClock
 from support.flagservers import EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient
-from support.page_scene import Visitor
+from support.page_scene import Visitor, pass_time
 from support.processes import Answer
 
 HOSTILE = "<script>alert(1)</script>"
 GIVEN = {"features": [{"name": "a"}, {"name": "b"}]}
 FLAG = "/api/admin/projects/default/features/a"
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """Give the time of the server."""
+    return FakeClock()
 
 
 def prepare(client: AppClient) -> None:
@@ -56,10 +63,11 @@ def test_before_and_after(client: AppClient) -> None:
 SOME = (
     *("feature=b", "environment=production", "q=alert", "project=default", "way=page", "way=api", "createdBy=1"),
     "from=2020-01-01&to=2099-01-01",
+    *("last=hour", "last=day", "last=week", "last=hour&from=2020-01-01"),
 )
 NONE = (
     *("feature=nosuch", "environment=nowhere", "q=nothing-has-this", "way=import", "createdBy=99", "to=2020-01-01"),
-    "page=1000",
+    *("page=1000", "last=hour&to=2020-01-01"),
 )
 """Queries that find events, and queries that find none."""
 
@@ -91,6 +99,48 @@ def test_who_and_how_are_offered(client: AppClient) -> None:
     assert {"value": "99", "text": "user 99"} in Visitor(client).data("/history?createdBy=99")["choices"]["createdBy"]
     page = Visitor(client).see("/history?way=page&createdBy=1").text
     assert '<option value="page" selected>' in page and '<option value="1" selected>' in page
+
+
+def test_the_last_hour_day_and_week(client: AppClient, clock: FakeClock) -> None:
+    """Links narrow the history to them, keep the other filters, and take the place of days."""
+    for hours, wanted in ((0.5, "hour day week"), (1, "day week"), (30, "week"), (200, "")):
+        pass_time(clock, hours * 3600)
+        answers = {each: client.get(f"/ui/history.json?feature=a&last={each}").json() for each in history.RANGES}
+        assert [each for each in answers if answers[each]["events"]] == wanted.split(), hours
+    visitor = Visitor(client)
+    page = visitor.see("/history?way=page&from=2020-01-01&last=day").text
+    assert '"/ui/history?way=page&amp;last=day">day</a>' in page and "aria-current" not in page.partition("<main")[2]
+    assert '"/ui/history?way=page&amp;last=day" aria-current="true">' in visitor.see("/history?way=page&last=day").text
+    answer = visitor.see("/history.jsonl?last=year")
+    assert answer.status == 400 and "The `last` of the address must be hour, day or week, not year" in answer.text
+
+
+def test_an_action_is_undone_from_any_row(client: AppClient) -> None:
+    """Each row of an action leads to the undo of all of it; a row of its own has one button; the page leads back to its filters."""
+    visitor = Visitor(client)
+    variants = {"environments": ["development", "production"], "variants": [{"name": "v", "weight": 1000}]}
+    client.put(f"{FLAG}/variants-batch", variants)
+    [*found] = visitor.data("/history?type=feature-environment-variants-updated")["events"]
+    assert [(each["together"], each["may_undo_all"]) for each in found] == [(2, True)] * 2
+    page = visitor.see("/history?feature=a").text
+    undo = f"/ui/history/actions/{found[0]['groupId']}/undo"
+    assert page.count(f'action="{undo}"') == 2 and "Undo all 2<" in page
+    assert page.count(">Undo this<") >= 2 and 'value="/history?feature=a"' in page
+    path = undo.removeprefix("/ui")
+    assert "Undo all 2</button>" in visitor.see(path).text
+    done = visitor.send(path, back="/history?feature=a")
+    assert done.status == 303 and done.headers["location"].startswith("/ui/history?feature=a&undo=")
+    assert client.get(f"{FLAG}/environments/production/variants").json()["variants"] == []
+
+
+def test_what_a_role_never_may_is_not_offered(client: AppClient) -> None:
+    """A viewer reads the history without a button of it; an editor has those that the role allows somewhere."""
+    page = Visitor(client, VIEWER_SECRET).see("/history").text.partition("<main")[2]
+    assert "switched <bdi>a</bdi> on" in page and "Undo" not in page
+    assert client.post("/api/admin/tag-types", {"name": "team"}).status == 201
+    assert client.post("/api/admin/projects", {"id": "p", "name": "p"}).status == 201
+    found = {each["type"]: each["may_undo"] for each in Visitor(client, EDITOR_SECRET).data("/history")["events"]}
+    assert found["project-created"] and found["feature-environment-enabled"]
 
 
 def lines_of(answer: Answer) -> list[Any]:

@@ -6,6 +6,8 @@ The page of the proxies: who polls, and whether a change has arrived at each.
 from __future__ import annotations
 
 import asyncio
+import html
+import re
 from typing import Any
 
 import pytest
@@ -156,6 +158,69 @@ def test_a_change_arrives(client: AppClient, clock: FakeClock) -> None:
     pass_time(clock, 61)
     poll(client, "one")
     assert "1 of 1" in visitor.see("/proxies").text and rows(visitor)["two"]["gone"]
+
+
+def told_of(visitor: Visitor, place: str) -> str:
+    """Return what the strip of a page says of the arrival, without marks."""
+    found = re.search(r'<span id="arrival".*?</span>', visitor.see(place).text, re.DOTALL)
+    assert found is not None
+    return html.unescape(re.sub(r"<[^>]+>", "", found[0]))
+
+
+def test_the_strip_says_where_a_change_has_arrived(client: AppClient, clock: FakeClock) -> None:
+    """The page where the change was made says at how many, after which time, and who is missing, and so does a live part of it."""
+    visitor = Visitor(client)
+    switched = visitor.send("/flags/a/development/on").headers["location"].removeprefix("/ui")
+    assert told_of(visitor, switched) == "No proxy has asked yet."
+    tags = {each: poll(client, each) for each in ("one", "two", "three")}
+    pass_time(clock, 10)
+    place = visitor.send("/flags/a/development/off", back="/flags?q=a").headers["location"].removeprefix("/ui")
+    assert place.startswith("/flags?q=a&undo=")
+    arrived = f"/arrived/{place.partition('undo=')[2]}"
+    page = visitor.see(place).text
+    assert f'data-hx-get="/ui{arrived}"' in page and 'data-live="/ui/stream"' in page
+    waiting = [f"{each}), which asked just now" for each in ("three", "two", "one")]
+    assert told_of(visitor, place) == f"Arrived at 0 of 3 proxies. Not yet at web ({', web ('.join(waiting)}."
+    for instance, seconds in (("one", 0.25), ("two", 3)):
+        pass_time(clock, seconds)
+        poll(client, instance, tags[instance])
+    pass_time(clock, 120)
+    for path in (place, arrived):
+        told = "Arrived at 2 of 3 proxies after 3.2 s. Not yet at web (three), which asked 2 minutes ago."
+        assert told_of(visitor, path) == told
+    [missing] = visitor.data(arrived)["arrival"]["missing"]
+    assert missing["instanceId"] == "three"
+    poll(client, "three", tags["three"])
+    assert told_of(visitor, arrived) == "Arrived at 3 of 3 proxies after 2 min."
+    assert "data-hx-get" not in visitor.see(arrived).text.partition('id="arrival"')[2].partition(">")[0]
+
+
+def test_a_change_that_proxies_do_not_need(client: AppClient, clock: FakeClock) -> None:
+    """A proxy of another environment does not count; one that has asked since and got the same flags is told apart."""
+    visitor = Visitor(client)
+    tag = poll(client, "one")
+    place = visitor.send("/flags/a/production/on").headers["location"].removeprefix("/ui")
+    assert told_of(visitor, place) == "No proxy asks for these flags now."
+    made = visitor.send("/segments/new", name="s", conditions="0", do="save").headers["location"].removeprefix("/ui")
+    pass_time(clock, 1)
+    poll(client, "one", tag)
+    assert told_of(visitor, made) == "Nothing changes for the proxy, which has asked since."
+
+
+def test_whose_arrival_is_told(client: AppClient) -> None:
+    """A change that gives proxies no other flags has no arrival, and neither has what another user did."""
+    visitor = Visitor(client)
+    done = visitor.send("/flags/a/development/on").headers["location"].partition("undo=")[2]
+    for secret, action, status in (
+        (USER_SECRET, done, 200),
+        (EDITOR_SECRET, done, 404),
+        (USER_SECRET, f"{done}x", 404),
+        (USER_SECRET, "nothing", 404),
+    ):
+        assert Visitor(client, secret).see(f"/arrived/{action}").status == status, action
+    made = visitor.send("/new-tag-type", name="team", do="save").headers["location"].removeprefix("/ui")
+    page = visitor.see(made).text
+    assert "You created the tag type team" in page and 'id="arrival"' not in page
 
 
 def test_a_change_elsewhere_is_no_news(client: AppClient) -> None:

@@ -10,7 +10,7 @@ import pytest
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.api.routes import ROUTES
 from flagsvc.server.application import PAGE_ROUTES
-from support.flagservers import VIEWER_SECRET
+from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
 from support.page_forms import PageClient, read_forms
 from support.receivers import add_webhook
 
@@ -23,10 +23,10 @@ GIVEN: dict[str, Any] = {
     "tagTypes": [{"name": "team"}],
 }
 FORMS = [route for route in PAGE_ROUTES if route.method == "POST" and route.auth is Auth.PAGE and not route.reads]
-OF_ONES_OWN = {"createPat", "deletePat", "endSession", "endSessions"}
+OF_ONES_OWN = {"createPat", "deletePat", "endSession", "endSessions", "addFavoriteFeature", "removeFavoriteFeature"}
 CHECKED_INSIDE = {"importToggles", "undoEvent", "undoAction"}
 NO_PERMISSION_OF_THE_ROUTE = OF_ONES_OWN | CHECKED_INSIDE
-"""What every user may do with the user's own tokens and sessions; and operations whose permissions the store
+"""What every user may do with the user's own tokens, sessions and favorites; and operations whose permissions the store
 checks, by what they do."""
 NEEDED = {
     "/flags": "needs UPDATE_FEATURE_ENVIRONMENT",
@@ -36,21 +36,15 @@ NEEDED = {
     "/flags/a/parent": "UPDATE_FEATURE_DEPENDENCY",
     "/flags/a/development/variants": "UPDATE_FEATURE_ENVIRONMENT_VARIANTS",
     "/flags/a/development/strategies/{strategy}": "needs the permission UPDATE_FEATURE_STRATEGY",
-    "/projects": "CREATE_PROJECT",
     "/projects/default": "UPDATE_PROJECT",
-    "/environments": "ADMIN",
     "/new-environment": "ADMIN",
     "/environments/development": "ADMIN",
-    "/context-fields": "CREATE_CONTEXT_FIELD",
     "/new-context-field": "CREATE_CONTEXT_FIELD",
     "/context-fields/plan": "UPDATE_CONTEXT_FIELD",
-    "/tag-types": "CREATE_TAG_TYPE",
     "/new-tag-type": "CREATE_TAG_TYPE",
     "/tag-types/team": "UPDATE_TAG_TYPE",
-    "/strategy-types": "CREATE_STRATEGY",
     "/new-strategy-type": "CREATE_STRATEGY",
     "/strategy-types/hours": "UPDATE_STRATEGY",
-    "/webhooks": "needs CREATE_ADDON",
     "/new-webhook": "that needs the permission",
     "/webhooks/1": "that needs the permission",
     "/tokens": "needs the permission READ_CLIENT_API_TOKEN",
@@ -60,7 +54,18 @@ NEEDED = {
     "/people/1": "ADMIN",
 }
 """Page → what it says to a viewer."""
-OWN = ("/sign-out", "/theme")
+CREATES = {
+    "/projects": "Create project",
+    "/environments": "Create environment",
+    "/context-fields": "Create context field",
+    "/tag-types": "Create tag type",
+    "/segments": "Create segment",
+    "/strategy-types": "Create strategy type",
+    "/webhooks": "Create webhook",
+    "/tokens": "Create token",
+}
+"""List → what it offers to those who may, in all projects or in one."""
+OWN = ("/sign-out", "/theme", "/list-view")
 """The ends of the addresses of forms that every person may send."""
 
 
@@ -102,3 +107,17 @@ def test_what_a_viewer_sees(pages: PageClient) -> None:
         forms = [each for each in read_forms(page) if each.method == "post" and not each.action.endswith(OWN)]
         assert not any(form.buttons for form in forms), path
         assert words not in pages.get(address).text, path
+
+
+def test_what_no_role_of_a_viewer_allows(pages: PageClient) -> None:
+    """It is not there at all: neither the button of a list nor that of a form. What a role allows elsewhere is disabled."""
+    add_webhook(pages.client, "http://127.0.0.1:1/")
+    for path, words in CREATES.items():
+        assert words in pages.get(f"/ui{path}").text, path
+        assert words not in pages.get(f"/ui{path}", token=VIEWER_SECRET).text, path
+    for path in ("/projects/default", "/tag-types/team", "/environments/development", "/webhooks/1"):
+        found = pages.get(f"/ui{path}", token=VIEWER_SECRET).text.partition("<main")[2]
+        assert ">Save</button>" not in found and ">Delete</button>" not in found, path
+    assert pages.client.post("/api/admin/projects", {"id": "other", "name": "other"}).status == 201
+    found = pages.get("/ui/projects/other", token=EDITOR_SECRET).text
+    assert 'title="needs UPDATE_PROJECT">Save</button>' in found

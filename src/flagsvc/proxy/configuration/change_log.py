@@ -38,11 +38,13 @@ class Names:
 class Revision:
     """A revision that this process serves or served `since` a moment in seconds since the epoch, with so many flags.
 
-    The flags that it changed are known when it `is_compared`. The first one is not compared with another.
+    `short` is the revision as people compare it. The flags that it changed are known when it `is_compared`. The first one is not
+    compared with another.
     """
 
-    def __init__(self, revision: str, since: float, flags: int, *, is_first: bool) -> None:
+    def __init__(self, revision: str, short: str, since: float, flags: int, *, is_first: bool) -> None:
         self.revision = revision
+        self.short = short
         self.since = since
         self.flags = flags
         self.is_first = is_first
@@ -95,11 +97,12 @@ class ChangeLog:
 
     def follow(self) -> None:
         """Note the revision that is served now, unless it is the last one, and compare its flags in slices."""
-        snapshot = None if self._holder is None else self._holder.current
+        holder = self._holder
+        snapshot, document = (None, None) if holder is None else (holder.current, holder.document)
         last = self.revisions[-1] if self.revisions else None
-        if snapshot is None or (last is not None and last.revision == snapshot.revision):
+        if snapshot is None or document is None or (last is not None and last.revision == snapshot.revision):
             return
-        found = Revision(snapshot.revision, self._now(), len(snapshot.names), is_first=last is None)
+        found = Revision(snapshot.revision, document.revision, self._now(), len(snapshot.names), is_first=last is None)
         self.revisions.append(found)
         self._waiting.append((found, snapshot.lineage.parts))
         if self._steps is None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 from weakref import WeakSet
 
 from flagsvc.core.clock import Clock
 from flagsvc.engine.snapshot import Snapshot
+from flagsvc.http.etag import short_revision
 from flagsvc.proxy.configuration.lifecycle import POLL_EVENTS, Event, State
 from flagsvc.proxy.configuration.retire import retire
+
+MARKED: Final = re.compile(rb'"meta":\{"revisionId":\d+,"etag":"\\"([0-9a-f]{16}):\d+:v1\\"","queryHash":"\1"\}\}$')
+"""The end of a document of our flag server. It has the digest of the flags."""
+END_BYTES: Final = 200
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,12 @@ class ConfigurationDocument:
 
     body: bytes = field(repr=False)
     etag: str
+
+    @property
+    def revision(self) -> str:
+        """The revision as people compare it: of a document of our flag server as the server shows it, else by the ETag."""
+        found = MARKED.search(self.body[-END_BYTES:])
+        return short_revision(self.etag.strip('"') if found is None else found[1].decode())
 
 
 class ConfigurationHolder(Protocol):

@@ -300,7 +300,7 @@ class Poller:
         self._holder.replace(prepared.snapshot, prepared.document, len(left_out), len(odd))
         if self._status.state is State.FRESH:
             self._holder.last_update_ms = self._clock.now() * 1000
-        names, revision = prepared.snapshot.names, prepared.snapshot.revision
+        names, revision = prepared.snapshot.names, prepared.document.revision
         self._log.info("configuration replaced", state=str(self._status.state), toggles=len(names), revision=revision)
         self.notes.left_out = self._name(left_out, "left out", "more was left out")
         self.notes.odd = self._name(odd, "served with an odd value", "more has an odd value")

@@ -60,6 +60,7 @@ def describe_place(call: PageCall, shown: ShownEnvironment, kept: Kept) -> dict[
     return {
         "environment": shown.name,
         "environments": [name for name in call.scene.list_environments() if name],
+        "shortRevision": kept.short,
         "revision": kept.revision,
     }
 
@@ -95,7 +96,12 @@ def describe_flag(unfolded: Unfolded, shown: ShownEnvironment, name: str) -> dic
         "asked": {"yes": yes, "no": no},
         "changedIn": None
         if changed is None
-        else {"revision": changed.revision, "when": moment(changed.since), "first": changed.is_first},
+        else {
+            "shortRevision": changed.short,
+            "revision": changed.revision,
+            "when": moment(changed.since),
+            "first": changed.is_first,
+        },
     }
 
 

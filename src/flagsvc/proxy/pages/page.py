@@ -120,7 +120,8 @@ class PageCall:
     @property
     def frame(self) -> Frame:
         path = self.address(f"/{self.segments[0] if self.segments else ''}")
-        return SITE.frame(self.address(""), path, self.who, theme_of(self.head.other(COOKIE)), live=self.sees_all)
+        theme, now = theme_of(self.head.other(COOKIE)), self.scene.clock.now()
+        return SITE.frame(self.address(""), path, self.who, theme, live=self.sees_all, now=now)
 
     def address(self, path: str) -> str:
         """Return the address of a page. `path` is below PAGES."""

@@ -85,6 +85,7 @@ def describe_environment(scene: Scene, shown: ShownEnvironment, now: float, *, s
         "failures": holder.failures,
         "failedAt": moment(notes.failed_at or 0),
         "nextInSeconds": waits,
+        "shortRevision": None if document is None else document.revision,
         "revision": None if snapshot is None else snapshot.revision,
         "digest": None if document is None else document.etag.strip('"'),
         "flags": None if snapshot is None else len(snapshot.names),
@@ -129,6 +130,7 @@ def describe_revision(revision: Revision) -> dict[str, Any]:
     return {
         "kind": "revision",
         "when": moment(revision.since),
+        "shortRevision": revision.short,
         "revision": revision.revision,
         "flags": revision.flags,
         "first": revision.is_first,

@@ -17,10 +17,11 @@ KEEP_S: Final = 60.0
 
 
 class Kept:
-    """An unfolded configuration: the names of its toggles in order, and what forgets it."""
+    """An unfolded configuration: its revision as people compare it, the names of its toggles in order, and what forgets it."""
 
-    def __init__(self, unfolded: Unfolded, names: list[str]) -> None:
+    def __init__(self, unfolded: Unfolded, short: str, names: list[str]) -> None:
         self.unfolded = unfolded
+        self.short = short
         self.names = names
         self.timer: asyncio.TimerHandle | None = None
 
@@ -70,8 +71,8 @@ async def unfold(shown: ShownEnvironment, slices: Slices) -> Kept:
 
     Raises HttpError (503) while there is none.
     """
-    snapshot = shown.holder.current
-    if snapshot is None:
+    snapshot, document = shown.holder.current, shown.holder.document
+    if snapshot is None or document is None:
         raise not_ready()
     lineage = snapshot.lineage
     parts = DocumentParts(lineage.sources, lineage.segment_sources, lineage.raw)
@@ -81,4 +82,4 @@ async def unfold(shown: ShownEnvironment, slices: Slices) -> Kept:
     for source in parts.features:
         unfolded.add_feature(parts.decoded(source))
         await slices.rest()
-    return Kept(unfolded, sorted(snapshot.toggles, key=str.casefold))
+    return Kept(unfolded, document.revision, sorted(snapshot.toggles, key=str.casefold))

@@ -265,7 +265,7 @@ class ParentLink:
         counts = len(prepared.left_out), len(prepared.odd)
         environment.holder.replace(prepared.snapshot, prepared.document, *counts)
         self.channel.send(messages.Switched(message.number, message.environment))
-        self._log.debug("configuration switched", worker=self._worker, revision=prepared.snapshot.revision)
+        self._log.debug("configuration switched", worker=self._worker, revision=prepared.document.revision)
 
     async def _send_regularly(self, sources: Sources) -> None:
         new_readings = NewReadings(sources)

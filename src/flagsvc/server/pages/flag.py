@@ -16,7 +16,7 @@ from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Handler
 from flagsvc.server.pages.flag_snippets import list_snippets
 from flagsvc.server.pages.flag_use import read_use
-from flagsvc.server.pages.flags import SWITCH, is_protected, may
+from flagsvc.server.pages.flags import SWITCH, is_protected, may, production_first
 from flagsvc.server.pages.history import unmarked
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, go_to, page, see_other
@@ -24,7 +24,7 @@ from flagsvc.server.pages.sign_in import local_page
 from flagsvc.server.pages.tokens import public_root
 from flagsvc.server.store.checks import Json, is_page_address
 from flagsvc.server.store.errors import not_found
-from flagsvc.server.store.resources import events, feature_environments, feature_views, features, usage
+from flagsvc.server.store.resources import events, favorites, feature_environments, feature_views, features, usage
 from flagsvc.server.store.resources.events import EventSearch
 from flagsvc.server.store.resources.feature_views import sentences_of
 from flagsvc.server.store.store import Tx, read_tags
@@ -44,8 +44,9 @@ def show(call: ApiCall) -> Answer:
         if require_flag(tx, name).archived_at is not None:
             return see_other(call, "flags", name, "archived", undo=kept_notice(call))
         flag = read_flag(tx, name)
-        places = sorted(flag["environments"], key=lambda state: not state["protected"])
-        flag["use"] = read_use(call, tx, name, [each["name"] for each in places])
+        flag["environments"] = production_first(flag["environments"])
+        flag["use"] = read_use(call, tx, name, [each["name"] for each in flag["environments"]])
+        favorites.mark(tx, call.actor, [flag])
         flag["askedBy"] = usage.sum_by_application(tx, name)
         flag["history"], flag["events"] = read_history(tx, name)
     for state in flag["environments"]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode
 
@@ -18,10 +19,12 @@ from flagsvc.server.api.authorization import PAGES
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import invalid
 from flagsvc.server.pages.edits import Look
-from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, environment_choices, read_filters
+from flagsvc.server.pages.flag_search import PAGE_SIZE
+from flagsvc.server.pages.flags import MAX_PAGE, environment_choices, read_filters
 from flagsvc.server.pages.page import page, raw
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.event_kinds import ROWS, kind_of
+from flagsvc.server.store.event_kinds import ROWS, WHOLE_ACTION, Undo, kind_of
 from flagsvc.server.store.event_views import WAYS, Side, list_changes
 from flagsvc.server.store.resources import events
 from flagsvc.server.store.resources.events import EventSearch, read_day
@@ -31,7 +34,10 @@ EXACT = ("feature", "project", "environment", "type", "way", "groupId")
 """Filters of the address that are one value of the search's filter of the same name."""
 ACTOR, BEFORE = "createdBy", "before"
 DAYS = ("from", "to")
-FILTERS = ("q", *EXACT, ACTOR, *DAYS)
+LAST = "last"
+RANGES: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
+"""What LAST may be. It counts where no day is given."""
+FILTERS = ("q", *EXACT, ACTOR, *DAYS, LAST)
 """What the address may have besides the number of the page."""
 LAST_EVENTS: Final = 10_000
 """The events whose authors the filter offers: to look at all of 100,000 takes 80 ms."""
@@ -43,14 +49,17 @@ MOST_BYTES: Final = 16 * 2**20
 
 def show(call: ApiCall) -> Answer:
     """Return a page of events, the newest first. Without the permission ADMIN these are events of projects only."""
-    given = read_filters(call, FILTERS)
+    given = read_given(call)
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
     wanted = replace(read_search(call, given), offset=(number - 1) * PAGE_SIZE, limit=PAGE_SIZE)
     with call.store.reading() as tx:
         found, total = events.search(tx, wanted)
+        kinds = events.count_kinds(tx, {each["groupId"] for each in found if "groupId" in each})
         offered = choices(tx, given)
     data = {
-        "events": [show_event(each) for each in found],
+        "events": [
+            show_event(call.actor, each, kinds.get(each.get("groupId", ""), {each["type"]: 1})) for each in found
+        ],
         "total": total,
         "page": number,
         "pages": max(1, -(-total // PAGE_SIZE)),
@@ -58,8 +67,25 @@ def show(call: ApiCall) -> Answer:
         "filters": {name: given.get(name, "") for name in FILTERS},
         "choices": offered,
         "address": urlencode(given),
+        "ranges": [describe_range(given, each) for each in RANGES],
     }
     return Answer(data)
+
+
+def read_given(call: ApiCall) -> dict[str, str]:
+    """Return the filters of the address that count."""
+    given = read_filters(call, FILTERS)
+    return without(given, LAST) if any(each in given for each in DAYS) else given
+
+
+def without(given: dict[str, str], *names: str) -> dict[str, str]:
+    return {name: value for name, value in given.items() if name not in names}
+
+
+def describe_range(given: dict[str, str], name: str) -> Json:
+    """Return the filters for the last hour, day or week, as an address, and whether they are chosen."""
+    address = urlencode(without(given, *DAYS) | {LAST: name})
+    return {"name": name, "address": address, "chosen": given.get(LAST) == name}
 
 
 def read_search(call: ApiCall, given: dict[str, str]) -> EventSearch:
@@ -69,7 +95,7 @@ def read_search(call: ApiCall, given: dict[str, str]) -> EventSearch:
     return EventSearch(
         text=given.get("q", ""),
         filters=filters | ({} if actor is None else {ACTOR: [actor]}),
-        since=read_date(given, "from"),
+        since=read_range(call, given) or read_date(given, "from"),
         until=read_date(given, "to"),
         all_projects=call.actor.may("ADMIN"),
     )
@@ -90,7 +116,7 @@ def choices(tx: Tx, given: dict[str, str]) -> dict[str, list[dict[str, str]]]:
 
 def export(call: ApiCall) -> Answer:
     """Return the newest events that fit the filters, a line of JSON for each. A header links to the rest, if there is one."""
-    given = read_filters(call, FILTERS)
+    given = read_given(call)
     wanted = replace(read_search(call, given), before=read_id(call.first_value(BEFORE) or "", BEFORE))
     lines: list[bytes] = []
     size, last, more = 0, 0, False
@@ -107,14 +133,37 @@ def export(call: ApiCall) -> Answer:
     return Answer(b"".join(lines), headers=(*PAGE_HEADERS, name, *link))
 
 
-def show_event(event: dict[str, Any]) -> dict[str, Any]:
-    """Return an event with its words, what it changed, and why it cannot be undone (empty where it can)."""
-    undo = kind_of(event["type"]).undo
+def show_event(actor: Actor, event: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
+    """Return an event with its words, what it changed, and why it cannot be undone (empty where it can).
+
+    `kinds` counts the events that were done `together` with it, by type. `may_undo` tells that a role of the actor allows the
+    undo of the event somewhere, and `may_undo_all` that of all of them.
+    """
+    kind = kind_of(event["type"])
+    may_undo_all = all(may_ever_undo(actor, each) for each in kinds)
     return event | {
         "words": unmarked(event["summary"]),
         "changes": list_changes(event["before"], event["after"]),
-        "kept": undo if isinstance(undo, str) else "",
+        "kept": kind.undo if isinstance(kind.undo, str) else "",
+        "together": sum(kinds.values()),
+        "may_undo": may_undo_all if kind.subject is WHOLE_ACTION else may_ever_undo(actor, event["type"]),
+        "may_undo_all": may_undo_all,
     }
+
+
+def may_ever_undo(actor: Actor, kind: str) -> bool:
+    """Return whether a kind of events can be undone, and a role of the actor allows it somewhere."""
+    undo = kind_of(kind).undo
+    return isinstance(undo, Undo) and (not undo.permissions or any(map(actor.may_ever, undo.permissions)))
+
+
+def read_range(call: ApiCall, given: dict[str, str]) -> datetime | None:
+    """Return when the last hour, day or week began; None without such a filter. Raises ApiError (400) for any other."""
+    if LAST not in given:
+        return None
+    if given[LAST] not in RANGES:
+        raise unreadable(LAST, "hour, day or week", given[LAST])
+    return call.store.now() - RANGES[given[LAST]]
 
 
 def read_date(given: dict[str, str], name: str) -> Any:

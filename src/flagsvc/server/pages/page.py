@@ -27,8 +27,10 @@ from flagsvc.server.api.errors import ApiError, bare, foreign_request, unknown_p
 from flagsvc.server.api.pipeline import RoutedRequest
 from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
 from flagsvc.server.api.routes import OPERATIONS
-from flagsvc.server.pages.notices import QUERY, find_notice, id_of
+from flagsvc.server.pages.notices import QUERY, find_notice, note_done
+from flagsvc.server.pages.problems import Errors
 from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.checks import Json
 from flagsvc.server.store.store import Tx
 
 SIGN_IN_BY_HEADER = "/sign-in/header"
@@ -137,15 +139,34 @@ def read_form(head: Call, parsed: Parsed) -> Form:
 
 
 def render(template: str, call: ApiCall, answer: Answer) -> Answer:
-    """Return an answer with the page of its data, or with the data. Bytes are a file to save, and stay as they are."""
+    """Return an answer with the page of its data, or with the data. Bytes are a file to save, and stay as they are.
+
+    Data with problems also tell the field of each: `errors`. A page has what a button did to the rows of its form: `told`.
+    """
     if call.as_data:
-        return replace(answer, headers=(*answer.headers, *PAGE_HEADERS))
+        body = data_of(answer.body) if isinstance(answer.body, dict) else answer.body
+        return replace(answer, body=body, headers=(*answer.headers, *PAGE_HEADERS))
     if answer.body is None or isinstance(answer.body, bytes):
         return answer
-    frame = frame_of(call.root, call.head, call.caller.actor)
+    frame = frame_of(call.root, call.head, call.caller.actor, call.server.clock.now())
     frame = frame._replace(notice=find_notice(call, frame.pages, place_of(call, frame)))
-    body = SITE.templates.render(template, frame=frame, **answer.body)
+    body = SITE.templates.render(
+        template, **{"frame": frame, "errors": errors_of(answer.body), "told": None} | answer.body
+    )
     return replace(answer, body=body, headers=(*answer.headers, *PAGE_HEADERS))
+
+
+def errors_of(body: Json) -> Errors:
+    """Return the errors at the fields of a page."""
+    return Errors((*body.get("problems", ()), body.get("problem", "")))
+
+
+def data_of(body: Json) -> Json:
+    """Return the data of a page: its problems as plain texts, and the errors at its fields, if there are any."""
+    plain: Json = {"problems": [str(each) for each in body["problems"]]} if "problems" in body else {}
+    plain |= {"problem": str(body["problem"])} if "problem" in body else {}
+    errors = dict(errors_of(body))
+    return body | plain | ({"errors": errors} if errors else {})
 
 
 def place_of(call: ApiCall, frame: Frame) -> str:
@@ -154,12 +175,11 @@ def place_of(call: ApiCall, frame: Frame) -> str:
     return frame.path.removeprefix(frame.pages) + ("?" if kept else "") + urlencode(kept, doseq=True)
 
 
-def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
+def frame_of(root: str, head: Call, actor: Actor | None, now: float = 0.0) -> Frame:
     who, role = ("", "") if actor is None else (actor.name, actor.root_role)
-    theme = theme_of(head.other(COOKIE))
-    return SITE.frame(
-        f"{root}{PAGES}", head.request.path.decode("latin-1"), who, theme, role=role, live=actor is not None
-    )
+    pages, path, theme = f"{root}{PAGES}", head.request.path.decode("latin-1"), theme_of(head.other(COOKIE))
+    frame = SITE.frame(pages, path, who, theme, role=role, live=actor is not None, now=now)
+    return frame if actor is None else frame._replace(may_ever=actor.may_ever, palette=f"{pages}/palette")
 
 
 def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: str) -> Answer:
@@ -168,7 +188,7 @@ def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: st
     `done` is the transaction of a change: the page says what it did, and offers to undo it.
     """
     place = "".join(f"/{segment(each)}" for each in segments)
-    found = query | ({} if done is None else {QUERY: id_of(done)})
+    found = query | ({} if done is None else {QUERY: note_done(call, done)})
     text = urlencode({name: value for name, value in found.items() if value})
     return redirect(f"{call.root}{PAGES}{place}{'?' if text else ''}{text}")
 
@@ -176,7 +196,7 @@ def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: st
 def go_to(call: ApiCall, place: str, done: Tx) -> Answer:
     """Return the redirect to a page below PAGES, which says what a transaction did. `place` may have a query."""
     mark = "&" if "?" in place else "?"
-    return redirect(f"{call.root}{PAGES}{place}{mark}{QUERY}={id_of(done)}")
+    return redirect(f"{call.root}{PAGES}{place}{mark}{QUERY}={note_done(call, done)}")
 
 
 def error_page(base: str, head: Call, request: RoutedRequest, failure: ApiError) -> Answer | None:
@@ -228,25 +248,41 @@ class Setting(NamedTuple):
     words: str
 
 
-SETTINGS: tuple[Setting, ...] = (
-    Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
-    Setting("Export", "/export", "Save flags of an environment as a file that can be imported."),
-    Setting("My tokens", "/my-tokens", "Your personal tokens: make one, delete one."),
-    Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
-    Setting("People", "/people", "The users, their root roles and sessions. It needs the permission ADMIN."),
-    Setting("Projects", "/projects", "Make projects, and change their environments and members."),
-    Setting("Environments", "/environments", "Make, order, switch and delete environments."),
-    Setting(
-        "Context fields", "/context-fields", "What conditions compare: make fields, and change their legal values."
+SETTINGS: dict[str, tuple[Setting, ...]] = {
+    "Flags and data": (
+        Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
+        Setting("Export", "/export", "Save flags of an environment as a file that can be imported."),
+        Setting(
+            "Context fields",
+            "/context-fields",
+            "What conditions compare: create fields, and change their legal values.",
+        ),
+        Setting("Tag types", "/tag-types", "Create, change and delete the types of tags."),
+        Setting(
+            "Strategy types", "/strategy-types", "Custom strategies and their parameters; deprecate a strategy type."
+        ),
     ),
-    Setting("Tag types", "/tag-types", "Make, change and delete the types of tags."),
-    Setting("Webhooks", "/webhooks", "Send events to a program of yours: which, where to, and what was sent."),
-    Setting("Strategy types", "/strategy-types", "Custom strategies and their parameters; deprecate a strategy type."),
-)
+    "Access": (
+        Setting("People", "/people", "The users, their root roles and sessions. It needs the permission ADMIN."),
+        Setting("Projects", "/projects", "Create projects, and change their environments and members."),
+        Setting("Environments", "/environments", "Create, order, switch and delete environments."),
+    ),
+    "Connections": (
+        Setting("API tokens", "/tokens", "What services, apps and proxies read flags with."),
+        Setting("Proxies", "/proxies", "Who polls this server, and what each has."),
+        Setting("Webhooks", "/webhooks", "Send events to a program or a chat: which, where to, and what was sent."),
+    ),
+    "You": (
+        Setting("My tokens", "/my-tokens", "Your personal tokens: create one, delete one."),
+        Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
+    ),
+}
+"""Title of a group → its pages."""
 
 
 def show_settings(call: ApiCall) -> Answer:
-    return Answer({"settings": [each._asdict() for each in SETTINGS]})
+    groups = [{"title": title, "pages": [each._asdict() for each in pages]} for title, pages in SETTINGS.items()]
+    return Answer({"groups": groups})
 
 
 ROUTES = (

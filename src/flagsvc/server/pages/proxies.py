@@ -1,4 +1,4 @@
-"""Who polls this server, and whether each has the newest flags: proxies and server-side SDKs."""
+"""Who polls this server, and whether each has the newest flags: proxies and server-side SDKs. Where a change has arrived."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from itertools import islice
 from typing import Any
 
 from flagsvc.http.answers import Answer
+from flagsvc.http.etag import short_revision
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.pollers import Poller, count_arrived
+from flagsvc.server.pages.notices import describe_arrival
 from flagsvc.server.pages.page import page
 from flagsvc.server.store.documents import DocumentQuery
+from flagsvc.server.store.undo.subjects import find_touched, unknown_action
 
 MAX_QUERIES = 100
 """The most different queries whose newest document is looked at."""
@@ -47,6 +50,8 @@ def describe(poller: Poller, newest: dict[DocumentQuery, str], now: float) -> di
         "instanceId": poller.instance_id,
         "sdk": poller.sdk,
         "revision": poller.revision,
+        "shortRevision": short_revision(poller.digest),
+        "newestRevision": short_revision(newest.get(poller.query, "")),
         "newest": newest.get(poller.query) == poller.digest,
         "since": round(now - poller.since, 1),
         "polled": round(now - poller.polled, 1),
@@ -55,4 +60,17 @@ def describe(poller: Poller, newest: dict[DocumentQuery, str], now: float) -> di
     }
 
 
-ROUTES = (page("/proxies", show, "proxies.html", "Who polls, and which revision each has."),)
+def show_arrival(call: ApiCall) -> Answer:
+    """Return at which proxies a change of the caller has arrived. Raises CallerError (404)."""
+    action = call.params["groupId"]
+    with call.store.reading() as tx:
+        arrival = describe_arrival(call, action, find_touched(tx, action, call.actor.id))
+    if arrival is None:
+        raise unknown_action()
+    return Answer({"arrival": arrival})
+
+
+ROUTES = (
+    page("/proxies", show, "proxies.html", "Who polls, and which revision each has."),
+    page("/arrived/:groupId", show_arrival, "arrived.html", "At which proxies a change has arrived."),
+)

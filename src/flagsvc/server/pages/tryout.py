@@ -16,6 +16,7 @@ from flagsvc.engine.parse import scalar
 from flagsvc.engine.values import jsdate
 from flagsvc.http import json_text
 from flagsvc.http.answers import Answer
+from flagsvc.http.etag import short_revision
 from flagsvc.http.media import UTF8
 from flagsvc.http.messages import HttpError
 from flagsvc.pages.forms import Form, read_whole
@@ -24,6 +25,7 @@ from flagsvc.reasons.whole import explain_whole
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.flags import is_protected
 from flagsvc.server.pages.page import change, page
+from flagsvc.server.pages.problems import Problem
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.documents import UnfoldedDocument
 from flagsvc.server.store.resources import context_fields, environments, strategies
@@ -81,7 +83,7 @@ def evaluate(call: ApiCall) -> Answer:
         if not typed.why:
             explain_only_one(typed, results["flags"])
     except ContextError as error:
-        return Answer(data | {"results": None, "why": None, "problem": str(error)}, 400)
+        return Answer(data | {"results": None, "why": None, "problem": Problem(str(error), error.field)}, 400)
     return Answer(data | {"results": results, "why": find_reasons(call, typed, contexts), "problem": ""})
 
 
@@ -134,17 +136,22 @@ def find_results(call: ApiCall, typed: Typed, contexts: Sequence[Context]) -> Js
                 found = [snapshot.decide(context, name) for context in contexts]
                 answers.setdefault(name, {})[environment] = found
             snapshot.take_faults()
-            revisions[environment] = document.revision
+            revisions[environment] = revision_of(document)
     rows = [row_of(name, found, typed.environments) for name, found in answers.items()]
     rows.sort(key=lambda row: (not row["differs"], not row["some"], row["name"]))
     return {
-        "environments": [{"name": name, "revision": revisions[name]} for name in typed.environments],
+        "environments": [{"name": name, **revisions[name]} for name in typed.environments],
         "contexts": len(contexts),
         "total": len(rows),
         "on": sum(row["some"] for row in rows),
         "differ": sum(row["differs"] for row in rows),
         "flags": rows[:SHOWN],
     }
+
+
+def revision_of(document: UnfoldedDocument) -> Json:
+    """Return the revision of a document: its number, and as people compare it."""
+    return {"revision": document.revision, "shortRevision": short_revision(document.digest)}
 
 
 def explain_only_one(typed: Typed, rows: Sequence[Json]) -> None:
@@ -159,7 +166,8 @@ def check_size(answers: int) -> None:
     if answers > MOST_ANSWERS:
         raise ContextError(
             f"These are {answers:,} answers, and at most {MOST_ANSWERS:,} are made at once. "
-            "Give words of the names, fewer contexts, or fewer environments."
+            "Give words of the names, fewer contexts, or fewer environments.",
+            "q",
         )
 
 
@@ -204,9 +212,8 @@ def find_reasons(call: ApiCall, typed: Typed, contexts: Sequence[Context]) -> Js
             [whole] = explain_whole(unfolded, contexts[typed.line], [typed.why])
             each = [unfolded.compiled.snapshot.decide(context, typed.why)[0] for context in contexts]
             unfolded.compiled.snapshot.take_faults()
-            places.append(
-                {"environment": environment, "revision": document.revision, "each": each} | tree_of(whole, active)
-            )
+            place = {"environment": environment, **revision_of(document), "each": each}
+            places.append(place | tree_of(whole, active))
     return {"flag": typed.why, "line": typed.line, "count": len(contexts), "places": places}
 
 
@@ -271,10 +278,16 @@ ATTRIBUTES: Final = {
 """Standard field that is a text → the attribute of a context."""
 TIME: Final = "currentTime"
 NESTED: Final = "properties"
+OF_FIELDS: Final = "The field"
+"""The place of a context that the fields of the form have."""
 
 
 class ContextError(ValueError):
-    """A context that cannot be read; the message says where and what was expected."""
+    """A context that cannot be read; the message says where and what was expected. `field` is the field of the form."""
+
+    def __init__(self, message: str, field: str = "lines") -> None:
+        super().__init__(message)
+        self.field = field
 
 
 def read_pairs(form: Form) -> dict[str, str]:
@@ -292,7 +305,7 @@ def read_contexts(pairs: dict[str, str], lines: str, now: float) -> list[Context
     if len(written) > MOST_CONTEXTS:
         raise ContextError(f"There are {len(written)} contexts. At most {MOST_CONTEXTS} can be tried at once.")
     if not written:
-        return [make_context(pairs, now, "The field")]
+        return [make_context(pairs, now, OF_FIELDS)]
     return [make_context(read_line(number, line), now, f"Line {number}:") for number, line in written]
 
 
@@ -319,7 +332,8 @@ def make_context(fields: dict[str, str], now: float, place: str) -> Context:
     own = {ATTRIBUTES[name]: value for name, value in fields.items() if name in ATTRIBUTES and value}
     moment = jsdate.parse(fields[TIME]) if TIME in fields else None
     if TIME in fields and moment is None:
-        raise ContextError(f"{place} `{TIME}` must be a time, such as 2026-12-24T18:00:00Z.")
+        field = TIME if place == OF_FIELDS else "lines"
+        raise ContextError(f"{place} `{TIME}` must be a time, such as 2026-12-24T18:00:00Z.", field)
     digest = blake2b(repr(sorted(fields.items())).encode("utf-8", "replace"), digest_size=7).digest()
     return Context(
         user_id=own.get("user_id"),

@@ -59,6 +59,10 @@ class Actor:
         places = ((None, None), (project, None), (project, environment))
         return any(Grant(permission, *place) in self.grants for place in places)
 
+    def may_ever(self, permission: str) -> bool:
+        """Return whether the actor has a permission anywhere."""
+        return self.root_role == "admin" or any(each.permission == permission for each in self.grants)
+
 
 @dataclass(frozen=True)
 class ClientToken:

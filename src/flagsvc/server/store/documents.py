@@ -250,10 +250,11 @@ MOST_UNFOLDED: Final = 4
 class UnfoldedDocument:
     """The document of an environment at a revision. `lock` is for one user at a time, because each use unfolds more of it."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, document: ClientDocument) -> None:
         self.lock = threading.Lock()
-        self.revision = 0
-        self._body: bytes | None = body
+        self.revision = document.revision
+        self.digest = document.digest
+        self._body: bytes | None = document.body
         self._unfolded: Unfolded | None = None
 
     @property
@@ -262,7 +263,6 @@ class UnfoldedDocument:
         if self._unfolded is None:
             assert self._body is not None
             document = msgspec.json.decode(self._body)
-            self.revision = document["meta"]["revisionId"]
             self._unfolded, self._body = Unfolded(document, CompileOptions()), None
         return self._unfolded
 
@@ -279,7 +279,7 @@ class UnfoldedDocuments:
         """Give the present document of an environment to one user at a time. Raises DatabaseError if it cannot be read."""
         found = documents.get(DocumentQuery(environment))
         with self._lock:
-            kept = self._kept.setdefault((environment, found.digest), UnfoldedDocument(found.body))
+            kept = self._kept.setdefault((environment, found.digest), UnfoldedDocument(found))
             self._kept.move_to_end((environment, found.digest))
             while len(self._kept) > MOST_UNFOLDED:
                 self._kept.popitem(last=False)

@@ -91,11 +91,11 @@ LINK_MEMBERS = ("url", "title")
 
 WHOLE_ACTION = Subject("import", lambda tx, changes: [change.after for change in changes], lambda tx, changes: None)
 """The subject of an event that only tells that others were done together: its undo undoes all of them."""
-OF_CLIENTS = "A token may be in use, and its secret is shown only once: make or delete one on the page Tokens"
+OF_CLIENTS = "A token may be in use, and its secret is shown only once: create or delete one on the page Tokens"
 EXPIRY = (
     "Events have no id of a token, so an undo cannot find it: change when it expires on its page, from the page Tokens"
 )
-OF_USER = "A token may be in use, and its secret is shown only once: make or delete one on the page My tokens"
+OF_USER = "A token may be in use, and its secret is shown only once: create or delete one on the page My tokens"
 PERSON = "Who may sign in is not changed by an undo: change the user on the page People"
 SETTING = "A setting of the server is set back by its own operation of the admin API"
 WEBHOOK = "Its address and headers may be secrets, which no event has: change the webhook on the page Webhooks"
@@ -216,15 +216,16 @@ ROWS = (
     EventKind("user-deleted", "User deleted", "{by} deleted the user {name}", whole, PERSON),
     EventKind("user-linked", "User linked", "{by} linked the user {name} to an account elsewhere", whole, PERSON),
     EventKind("user-unlinked", "User unlinked", "{by} unlinked the user {name} from an account elsewhere", whole, PERSON),
-    EventKind("user-link-created", "Sign-in link made", "{by} made a sign-in link for the user {name}",
+    EventKind("user-link-created", "Sign-in link created", "{by} created a sign-in link for the user {name}",
               whole, "A link to sign in works once, and ends by itself after 15 minutes"),
     EventKind("user-sessions-ended", "Sessions ended", "{by} ended sessions of the user {name}",
               whole, "A session that ended does not come back: the user signs in again"),
-    EventKind("addon-config-created", "Webhook made", "{by} made the webhook {name}", without("createdAt"), WEBHOOK, ("webhook",)),
+    EventKind("addon-config-created", "Webhook created", "{by} created the webhook {name}",
+              without("createdAt"), WEBHOOK, ("webhook",)),
     EventKind("addon-config-updated", "Webhook changed", "{by} changed the webhook {name}",
               without("updatedAt"), WEBHOOK, ("webhook",)),
     EventKind("addon-config-deleted", "Webhook deleted", "{by} deleted the webhook {name}", whole, WEBHOOK),
-    EventKind("setting-created", "Setting made", "{by} made the setting {name}", whole, SETTING),
+    EventKind("setting-created", "Setting created", "{by} created the setting {name}", whole, SETTING),
     EventKind("setting-updated", "Setting changed", "{by} changed the setting {name}", whole, SETTING),
     EventKind("backup-restored", "Backup restored", "{by} restored a backup of the whole database",
               whole, "A backup replaces all that is there: restore the backup that was made before"),

@@ -55,7 +55,7 @@ Prepare: TypeAlias = Callable[[Engine], None]
 class Tx:
     """One transaction: its connection, its time (UTC, after the wait for writers) and its actor; None for the server itself.
 
-    `way` says how its changes come about, and `action` identifies them together.
+    `way` says how its changes come about, and `action` identifies them together. `revision` is that of its commit, 0 before.
     """
 
     db: Connection
@@ -64,6 +64,7 @@ class Tx:
     way: Way = "api"
     action: str = field(default_factory=lambda: str(uuid4()))
     pending_events: list[dict[str, Any]] = field(default_factory=list)
+    revision: int = 0
 
     def record_event(
         self,
@@ -131,8 +132,8 @@ class Store:
             tx.way = way
             yield tx
             store_events(tx.db, tx.pending_events)
-            number = self._increment_revision(tx.db)
-        self.notify_watchers(number)
+            tx.revision = self._increment_revision(tx.db)
+        self.notify_watchers(tx.revision)
 
     @contextmanager
     def dry_run(self, actor: Actor | None) -> Iterator[Tx]:

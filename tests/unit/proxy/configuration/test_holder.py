@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder, State
 from flagsvc.proxy.configuration.change_log import SLICE_FLAGS, ChangeLog
 from flagsvc.proxy.configuration.lifecycle import Event
@@ -32,6 +34,26 @@ async def test_only_fresh_is_synchronised() -> None:
 def test_the_document_is_in_no_repr() -> None:
     """Flag configurations do not belong into tracebacks."""
     assert "secret" not in repr(DOCUMENT)
+
+
+MARKED = b'"meta":{"revisionId":12,"etag":"\\"%s:12:v1\\"","queryHash":"%s"}}'
+OURS = b"0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("end", "revision"),
+    [
+        (MARKED % (OURS, OURS), "01234567"),
+        (MARKED % (OURS, b"f" * 16), "tag-of-u"),
+        (MARKED % (b"76d8bb0e", b"76d8bb0e"), "tag-of-u"),
+        (MARKED % (OURS, OURS) + b" ", "tag-of-u"),
+        (b'"version":2}', "tag-of-u"),
+    ],
+)
+def test_the_revision_that_people_compare(end: bytes, revision: str) -> None:
+    """It is the digest of our flag server, which the document has at its end; of other documents it is from their tag."""
+    document = ConfigurationDocument(b'{"features":[' + b" " * 10_000 + b"]," + end, '"tag-of-us"')
+    assert document.revision == revision
 
 
 @asynchronous

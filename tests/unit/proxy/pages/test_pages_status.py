@@ -37,10 +37,11 @@ async def test_a_fresh_configuration() -> None:
     [found] = (await desk.data("/ui/status.json"))["environments"]
     assert (found["state"], found["flags"], found["digest"], found["sinceSeconds"]) == ("fresh", 6, "digest", 300)
     assert found["revision"] == desk.only.holder.current.revision  # type: ignore[union-attr]
+    assert found["shortRevision"] == "digest"
     assert found["leftOut"]["number"] == 1 and "features[6].name" in found["leftOut"]["parts"][0]
     assert found["odd"]["number"] == 1 and "impressionData of toggle `new-checkout`" in found["odd"]["parts"][0]
     page = await desk.text("/ui/status")
-    assert "Callers get what the flag server has." in page and "5 min" in page and found["revision"] in page
+    assert "Callers get what the flag server has." in page and "5 min" in page and "<code>digest</code>" in page
     assert "features[6].name" in page and "impressionData of toggle" in page
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -101,6 +102,15 @@ def find_events(tx: Tx, numbers: Collection[int]) -> dict[int, Json]:
     """Return events with their words, by number; those that are there."""
     rows = tx.db.execute(select(events).where(events.c.id.in_(numbers))).all() if numbers else ()
     return {row.id: to_json(row) | _in_words(row) for row in rows}
+
+
+def count_kinds(tx: Tx, actions: Collection[str]) -> dict[str, dict[str, int]]:
+    """Return how many events of each type were done together, by action."""
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    query = select(events.c.action, events.c.type, func.count().label("number")).where(events.c.action.in_(actions))
+    for row in tx.db.execute(query.group_by(events.c.action, events.c.type)) if actions else ():
+        found[row.action][row.type] = row.number
+    return found
 
 
 def _conditions(tx: Tx, wanted: EventSearch) -> list[ColumnElement[bool]]:

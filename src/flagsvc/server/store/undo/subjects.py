@@ -36,6 +36,15 @@ class Change(NamedTuple):
     action: str | None
 
 
+class Touched(NamedTuple):
+    """What an event of a type touched `at` a time; None is every environment, and no project or each."""
+
+    type: str
+    environment: str | None
+    project: str | None
+    at: datetime
+
+
 def find_change(tx: Tx, number: int) -> Change:
     """Return an event. Raises CallerError (404)."""
     row = tx.db.execute(select(events).where(events.c.id == number)).first()
@@ -53,6 +62,13 @@ def find_action(tx: Tx, action: str) -> list[Change]:
     """Return the events that were done together, in their order; none for an unknown id."""
     rows = tx.db.execute(select(events).where(events.c.action == action).order_by(events.c.id))
     return [to_change(row) for row in rows]
+
+
+def find_touched(tx: Tx, action: str, by_id: int) -> set[Touched]:
+    """Return what an action of a caller has touched; nothing for one of another caller."""
+    wanted = select(events.c.type, events.c.environment, events.c.project, events.c.created_at).distinct()
+    rows = tx.db.execute(wanted.where(events.c.action == action, events.c.created_by_id == by_id))
+    return {Touched(*row) for row in rows}
 
 
 def require_action(tx: Tx, action: str) -> list[Change]:
