@@ -207,34 +207,39 @@ def size(answer: Answer) -> int:
     return len("HTTP/1.1 200 OK\r\n\r\n") + head + len(answer.body)
 
 
-def stored(flags: int) -> dict[str, Any]:
-    """Return a state of the flag server with so many flags, half of them on, with a strategy each."""
+def stored(flags: int, environments: int = 1) -> dict[str, Any]:
+    """Return a state of the flag server with so many flags, on in every other environment, with a strategy in each."""
     names = [f"team-{number % 17}.feature-{number:05d}" for number in range(flags)]
+    places = ["production", *(f"place-{number:02d}" for number in range(1, environments))]
     parameters = {"rollout": "25", "stickiness": "userId", "groupId": "group"}
-    strategy = {"environment": "production", "name": "flexibleRollout", "parameters": parameters}
+    countries = {"contextName": "country", "operator": "IN", "values": ["NL", "BE", "LU"]}
+    strategy = {"name": "flexibleRollout", "parameters": parameters, "constraints": [countries]}
     return {
+        "environments": [{"name": each, "type": "test"} for each in places[1:]],
+        "projects": [{"id": "default", "environments": ["development", *places]}],
         "features": [
-            {"name": name, "description": "a flag of the benchmark", "enabled": ["production"][: at % 2]}
+            {"name": name, "description": "a flag of the benchmark", "enabled": places[at % 2 :: 2]}
             for at, name in enumerate(names)
         ],
-        "strategies": [strategy | {"feature": name} for name in names],
+        "strategies": [strategy | {"feature": name, "environment": each} for name in names for each in places],
     }
 
 
 def measure_list(args: argparse.Namespace) -> None:
     """Print how long the list of a large flag server takes: until the answer is there, and of processor time."""
-    print(f"\nThe list of {args.listed:,} flags on the server, {READS} reads each:\n")
+    searches = ("/ui/flags?q=feature-04", "/ui/flags?q=type:release+unused:30", "/ui/flags?sort=lastSeenAt")
+    print_reads(
+        args.listed, 1, ("/ui/flags", *searches, "/ui/flags?page=20", "/ui/flags.json", "/ui/compare", "/ui/projects")
+    )
+    print_reads(300, 20, ("/ui/flags", "/ui/flags.json"))
+
+
+def print_reads(flags: int, environments: int, paths: tuple[str, ...]) -> None:
+    """Print how long pages take with so many flags and environments."""
+    print(f"\n{flags:,} flags and {environments} environments on the server, {READS} reads each:\n")
     print("| page | median, ms | longest, ms | CPU, ms |\n|---|--:|--:|--:|")
-    with our_flag_server(given=stored(args.listed)) as server:
-        for path in (
-            "/ui/flags",
-            "/ui/flags?q=feature-04",
-            "/ui/flags?sort=lastSeenAt",
-            "/ui/flags?page=20",
-            "/ui/flags.json",
-            "/ui/compare",
-            "/ui/projects",
-        ):
+    with our_flag_server(given=stored(flags, environments)) as server:
+        for path in paths:
             fetch(server.root + path)
             pid = server.program.process.pid
             before, taken = procs.cpu_seconds(pid), []

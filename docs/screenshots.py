@@ -117,8 +117,8 @@ SERVER = (
     Picture("strategy-type", "/strategy-types/openingHours"),
     Picture("nowhere", "/nowhere"),
 )
-DRAWN = "(document.querySelector('.spark polyline')?.getAttribute('points') ?? '').split(' ').length > 12"
-"""The line of the traffic has some seconds."""
+DRAWN = "document.querySelector('#traffic .bars .yes') !== null"
+"""The picture of the traffic has some requests."""
 PROXY = (
     Picture("proxy-status", "/status", kept=(("light", 768),)),
     Picture("proxy-flags", "/flags"),

@@ -292,6 +292,29 @@ REMOVING: list[Step] = [
 ]
 
 
+FAVORITE = f"{LINKED}/favorites"
+FAVORITES = [
+    post(FAVORITE),
+    get(LINKED),
+    post(FAVORITE),
+    get(f"{F}/app"),
+    get(LINKED, READER),
+    post(FAVORITE, who=READER),
+    get(LINKED, READER),
+    delete(FAVORITE),
+    get(LINKED),
+    delete(FAVORITE),
+    get(LINKED, READER),
+    post(f"{F}/old/favorites"),
+    delete(f"{F}/old/favorites"),
+    post(f"{F}/nosuch/favorites", ours=not_here(400)),
+    delete(f"{F}/nosuch/favorites", ours=not_here(200)),
+    post(f"{F}/elsewhere/favorites", ours=not_here(200)),
+    post(FAVORITE, who=ADMIN, ours=IntendedDifference(403, "an admin token is none", 200, "it is no user")),
+    post("/api/admin/projects/other/features/elsewhere/favorites", who=MEMBER),
+]
+
+
 ADDONS = "/api/admin/addons"
 HOOK = f"{ADDONS}/{{hook}}"
 URL = "https://hooks.example.com/flags"
@@ -383,6 +406,7 @@ TABLES = {
     "adding links": ADDING,
     "changing links": CHANGING,
     "removing links": REMOVING,
+    "favorites": FAVORITES,
     "webhooks": WEBHOOKS,
     "webhooks that cannot work": CANNOT_WORK,
 }

@@ -55,7 +55,7 @@ OURS = {
     *("createProject", "deleteProject", "updateProject", "updateProjectEnterpriseSettings", "validateProject"),
 }
 """Operations that the open-source edition does not have (decision 0024)."""
-LINKS = {"createFeatureLink", "updateFeatureLink", "deleteFeatureLink"}
+LINKS = {"createFeatureLink", "updateFeatureLink", "deleteFeatureLink", "addFavoriteFeature", "removeFavoriteFeature"}
 """Operations that `admin_call_rows_tags.py` compares."""
 GIVEN: dict[str, Any] = {
     "projects": [

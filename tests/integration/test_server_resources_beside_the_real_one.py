@@ -34,8 +34,8 @@ OF_TOKENS = ("secret",)
 """Members of tokens that each server has for itself: the secret, which ours masks in lists."""
 NEWER = '"SEMVER_GTE", "SEMVER_LTE", '
 """Operators of version 8.2.0, which ours follows, that 7.5.1 does not name."""
-OF_FEATURES = ("environments", "collaborators", "favorite")
-"""Members of features that the two states do not have alike, and favorites, which ours does not have."""
+OF_FEATURES = ("environments", "collaborators")
+"""Members of features that the two states do not have alike."""
 OF_LINKS = ("id",)
 """Members of links that each server has for itself."""
 LINK_ID = re.compile(r"(?<=No item with id )(?:[0-9a-f-]{36}|[0-9A-Z]{26})")

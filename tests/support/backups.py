@@ -60,6 +60,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "feature_tags": [{"feature": "cart", "type": "squad", "value": "web", "created_by_id": 1, "created_at": THEN}],
     "dependencies": [{"child": "Cart-2", "parent": "cart", "enabled": True, "variants": ["a"]}],
     "links": [{"id": "1", "feature": "cart", "url": "https://example.com", "title": None, "position": 1}],
+    "favorites": [{"user_id": 1, "feature": "cart", "created_at": THEN}],
     "applications": [{"app_name": "web", "created_at": THEN, "strategies": ["default"], "announced": True}],
     "application_instances": [
         {"app_name": "web", "environment": "production", "instance_id": "1", "seen_at": THEN, "created_at": THEN}

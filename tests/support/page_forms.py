@@ -109,6 +109,57 @@ class FormReader(HTMLParser):
             self.area = None
 
 
+class MarkReader(HTMLParser):
+    """Reads what a page says of its fields: those that are wrong, in order, and the sentences that describe them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wrong: list[dict[str, str]] = []
+        self.focused: list[str] = []
+        self.links: set[str] = set()
+        self.texts: dict[str, str] = {}
+        self.open = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take a wrong field, the field with the focus, a link within the page, or the start of a sentence."""
+        given = {name: value or "" for name, value in attrs}
+        identity = given.get("id", "")
+        if given.get("aria-invalid") == "true":
+            self.wrong.append(given)
+        if "autofocus" in given:
+            self.focused.append(identity)
+        if given.get("href", "").startswith("#"):
+            self.links.add(given["href"][1:])
+        if identity:
+            assert identity not in self.texts, f"two elements have the id {identity}"
+            self.open, self.texts[identity] = identity, ""
+
+    def handle_data(self, data: str) -> None:
+        """Take the text behind the last id."""
+        if self.open:
+            self.texts[self.open] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close the sentence."""
+        self.open = "" if tag in ("span", "p") else self.open
+
+
+def read_wrong(answer: Answer) -> dict[str, str]:
+    """Return the wrong fields of a page with what is wrong, in the order of the page.
+
+    Each is tied to its sentence, the summary leads to it, and the first one has the focus.
+    """
+    reader = MarkReader()
+    reader.feed(answer.body.decode())
+    found = {}
+    for each in reader.wrong:
+        identity = each["id"]
+        assert each["aria-describedby"].split()[0] == f"{identity}-error" and identity in reader.links
+        found[identity] = reader.texts[f"{identity}-error"].strip()
+    assert not found or reader.focused == list(found)[:1]
+    return found
+
+
 def read_forms(answer: Answer) -> list[PageForm]:
     reader = FormReader()
     reader.feed(answer.body.decode())

@@ -39,11 +39,12 @@ class MovingClock(SystemClock):
 class Receiver:
     """A program that takes webhooks.
 
-    `status` is its answer, and `more` are headers of it. While `open` is not set it does not answer.
+    `status` and `body` are its answer, and `more` are headers of it. While `open` is not set it does not answer.
     """
 
     url: str = ""
     status: int = 200
+    body: bytes = b""
     more: dict[str, str] = field(default_factory=dict)
     received: list[Request] = field(default_factory=list)
     open: threading.Event = field(default_factory=threading.Event)
@@ -57,7 +58,7 @@ class Receiver:
         """Keep a request, and answer it once that is allowed."""
         self.received.append(request)
         self.open.wait(30)
-        return Reply(self.status, headers=self.more)
+        return Reply(self.status, self.body, headers=self.more)
 
     def types(self) -> list[str]:
         """Return the types of the events that came."""

@@ -64,6 +64,9 @@ class Contract(Handler, ABC):
         Without `crowded`, there are too many connections. With it, unfinished requests use too much memory.
         """
 
+    async def run_beside(self) -> None:
+        """Do what goes on while this contract is served, until cancelled. Most contracts do nothing."""
+
     def tls_refusal(self) -> Response:
         """Return the answer (400) to a caller that speaks TLS on a port of plain HTTP."""
         return self.early_refusal(400)

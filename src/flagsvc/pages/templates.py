@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from urllib.parse import quote
 from jinja2 import DictLoader, Environment, StrictUndefined
 
 from flagsvc.http.compression import gzip
+from flagsvc.pages.charts import draw_picture
 from flagsvc.pages.forms import EXACT, as_area, as_line
 from flagsvc.pages.times import in_full, in_words, read_moment
 
@@ -47,7 +48,12 @@ class Templates:
             auto_reload=False,
         )
         self._environment.globals |= FUNCTIONS | {"static": static}
-        self._environment.filters |= {"segment": segment, "isolated": isolated, "initials": initials}
+        self._environment.filters |= {
+            "segment": segment,
+            "isolated": isolated,
+            "initials": initials,
+            "by_name": by_name,
+        }
 
     def render(self, name: str, **values: Any) -> bytes:
         """Return a page as HTML. Raises jinja2.UndefinedError for a name that is missing."""
@@ -74,6 +80,11 @@ def segment(text: str) -> str:
     """Return a text as one segment of a path. A `.json` at its end belongs to the text, and not to the address of the data."""
     quoted = quote(text, safe="", errors="surrogatepass")
     return f"{quoted.removesuffix(DATA_SUFFIX)}%2Ejson" if quoted.endswith(DATA_SUFFIX) else quoted
+
+
+def by_name(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return rows by their names."""
+    return {each["name"]: each for each in rows}
 
 
 WORDS: Final = re.compile(r"[^\W_]+")
@@ -144,8 +155,9 @@ class Frame(NamedTuple):
     """What is around a page: the path of the pages, of their files and of this page, who is signed in, and the sections.
 
     `who` is a name, and empty where pages need no sign-in; `role` says what that person may do. `theme` is one of `themes`.
-    `stream` is the path of the events for live pages; empty for those who may not have them. `alive` is the path that tells whether
-    the viewer is still signed in; empty for those who are not. `notice` tells what was done before this page was shown.
+    `palette` is the path of the palette; empty without one. `stream` is the path of the events for live pages; empty for those who
+    may not have them. `alive` is the path that tells whether the viewer is still signed in; empty for those who are not. `notice`
+    tells what was done before this page was shown.
     `now` is the moment in seconds since the epoch. `may_ever` tells whether the viewer has a permission anywhere: what
     needs another one is not offered.
     """
@@ -161,6 +173,7 @@ class Frame(NamedTuple):
     role: str = ""
     theme: str = SYSTEM
     themes: tuple[str, ...] = THEMES
+    palette: str = ""
     now: float = 0.0
     may_ever: Callable[[str], bool] = lambda permission: True
 
@@ -195,6 +208,7 @@ def may_ever(permission: str) -> bool:
 
 
 FUNCTIONS: Final = {
+    "draw_picture": draw_picture,
     "exact": make_exact,
     "in_words": words_of_moment,
     "in_full": text_of_moment,

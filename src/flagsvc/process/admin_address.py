@@ -42,17 +42,18 @@ class AdminAddressServer:
         host, port = split_address(address)
         self._sockets = listen(host, port, mode=mode)
         self._state: Any = ServerState()  # its types name the protocols of uvicorn alone
+        self._get_service = get_service
         self._make_protocol = ConnectionFactory(
             get_service, ConnectionLimits(keep_alive_s=keep_alive_s, connections=MAX_CONNECTIONS)
         )
         self._servers: list[asyncio.Server] = []
-        self._date_task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self.line = f"flagsvc admin on {listen_url(self._sockets, host, '')}{describe_scope(self._sockets, host)}"
 
     async def __aenter__(self) -> Self:
         """Start to take connections."""
         self._update_date()
-        self._date_task = asyncio.create_task(self._keep_date())
+        self._tasks = [asyncio.create_task(each) for each in (self._keep_date(), self._get_service().run_beside())]
         make_protocol = partial(self._make_protocol, None, self._state, {})
         for each in self._sockets:
             self._servers.append(await serve_socket(each, make_protocol))
@@ -60,8 +61,8 @@ class AdminAddressServer:
 
     async def __aexit__(self, *raised: object) -> None:
         """Take no more connections, and finish open requests."""
-        if self._date_task is not None:
-            self._date_task.cancel()
+        for each in self._tasks:
+            each.cancel()
         for server in self._servers:
             server.close()
         self.close()

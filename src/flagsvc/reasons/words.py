@@ -2,6 +2,8 @@
 
 `25 % by userId, group new-checkout and plan is one of team, business and in segment beta: region starts with eu`
 
+The default is not told: neither stickiness `default`, nor the group that has the name of the flag.
+
 The last functions take strategies, segments and variants as the admin API and the flag server's store have them.
 """
 
@@ -164,10 +166,10 @@ def rollout_words(rollout: Rollout) -> str:
         return EVERYONE
     if rollout.sticks_to == RANDOM:
         return f"{rollout.share} % of all requests, by chance"
-    by = "userId or sessionId" if rollout.sticks_to == DEFAULT else show(rollout.sticks_to)
     if rollout.share == 100:
-        return f"everyone with {by}"
-    return f"{rollout.share} % by {by}" + (f", group {show(rollout.group)}" if rollout.group else "")
+        return f"everyone with {show(rollout.sticks_to)}"
+    by = "" if rollout.sticks_to == DEFAULT else f" by {show(rollout.sticks_to)}"
+    return f"{rollout.share} %{by}" + (f", group {show(rollout.group)}" if rollout.group else "")
 
 
 class ListRow(NamedTuple):
@@ -279,9 +281,18 @@ def read_segments(rows: Iterable[Mapping[str, Any]]) -> dict[str, SegmentSpec]:
     return found
 
 
-def words_of(strategy: Mapping[str, Any], known: Mapping[str, SegmentSpec]) -> str:
-    """Return a strategy in words. Raises DocumentError if it is malformed."""
+def own_group_left_out(strategy: Mapping[str, Any], flag: str) -> dict[str, Any]:
+    """Return a strategy of a flag without its group if that is the default: the name of the flag. Raises DocumentError."""
     given = as_object(dict(strategy), "strategy")
+    parameters = given.get("parameters")
+    if not isinstance(parameters, Mapping) or not flag or parameters.get("groupId") != flag:
+        return given
+    return given | {"parameters": {name: value for name, value in parameters.items() if name != "groupId"}}
+
+
+def words_of(strategy: Mapping[str, Any], known: Mapping[str, SegmentSpec], flag: str = "") -> str:
+    """Return a strategy in words; of a known `flag` without the default group. Raises DocumentError if it is malformed."""
+    given = own_group_left_out(strategy, flag)
     return strategy_words(parse_strategy(given, "strategy"), known, disabled=is_disabled(given))
 
 
@@ -293,8 +304,8 @@ def words_of_variants(variants: Sequence[Mapping[str, Any]]) -> str:
     return variants_words(specs, variants[0].get("stickiness") or "default")
 
 
-def whole_words(strategy: Mapping[str, Any], known: Mapping[str, SegmentSpec]) -> str:
-    """Return a strategy with its title and its variants in words."""
+def whole_words(strategy: Mapping[str, Any], known: Mapping[str, SegmentSpec], flag: str = "") -> str:
+    """Return a strategy with its title and its variants in words; of a known `flag` without the default group."""
     title = f"{plain(strategy['title'])}: " if strategy.get("title") else ""
     variants = words_of_variants(strategy.get("variants") or ())
-    return f"{title}{words_of(strategy, known)}" + (f"; variants: {variants}" if variants else "")
+    return f"{title}{words_of(strategy, known, flag)}" + (f"; variants: {variants}" if variants else "")

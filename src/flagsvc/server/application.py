@@ -52,6 +52,7 @@ from flagsvc.server.store.store import Store, Tx, open_store
 from flagsvc.server.store.writability import WritabilityThread, trouble
 from flagsvc.server.webhooks.reach import Reach
 from flagsvc.server.webhooks.sender import Sender
+from flagsvc.server.webhooks.trials import Trials
 from flagsvc.settings.server import ServerOptions
 
 PAGE_ROUTES = find_routes(pages)
@@ -135,7 +136,7 @@ def open_runtime(
         notices = [*initialize(store, options, url, seed, log), *new_database_notices(made, os.environ)]
         documents = Documents(store, clock, log)  # watches before the keyring, which reads the database at each change
         keyring = load_keyring(store, clock, log)
-        trust = TrustedProxies(options.trust_proxy)
+        trust, reach = TrustedProxies(options.trust_proxy), Reach(options.webhook_networks)
         server = ApiContext(
             store,
             documents,
@@ -146,12 +147,13 @@ def open_runtime(
             options.base_path,
             trust=trust,
             ways=make_ways(options, clock),
+            trials=Trials(reach),
             metrics_apart=metrics_apart,
         )
         resources.callback(server.renewal.close)
         announce_news(server)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
-        resources.callback(start_sender(server, Reach(options.webhook_networks)).close)
+        resources.callback(start_sender(server, reach).close)
         resources.callback(WritabilityThread(store.look, store.probe, store.writability).close)
         pipeline = Pipeline(
             (*ROUTES, *PAGE_ROUTES),
@@ -222,11 +224,6 @@ Task: TypeAlias = Callable[[Tx], bool]
 """Does a step of its work in a transaction, and returns whether nothing is left to do."""
 
 
-def delete_old_usage(tx: Tx) -> bool:
-    usage.delete_old(tx)
-    return True
-
-
 def delete_old_events(tx: Tx, days: int) -> bool:
     """Delete the events among the oldest ones that are older than some days; return whether no other one is.
 
@@ -245,7 +242,7 @@ def delete_ended_deliveries(tx: Tx) -> bool:
 
 def make_tasks(event_days: int) -> tuple[tuple[Task, float], ...]:
     """Return each task, and the seconds between two runs of it. With 0 days, events are kept for ever."""
-    tasks: tuple[tuple[Task, float], ...] = ((delete_old_usage, HOUR_S), (delete_ended_deliveries, HOUR_S))
+    tasks: tuple[tuple[Task, float], ...] = ((usage.tidy_up, HOUR_S), (delete_ended_deliveries, HOUR_S))
     if not event_days:
         return tasks
     return (*tasks, (lambda tx: delete_old_events(tx, event_days), DAY_S))

@@ -39,7 +39,9 @@ GIVEN = {
     "tagTypes": [{"name": "team", "color": "#1d4ed8"}],
     "strategyTypes": [{"name": "hours", "parameters": [{"name": "from", "type": "number"}]}],
 }
-STATES = "[...document.querySelectorAll('#list .switch')].map(each => each.innerText.split(':')[0].trim())"
+STATES = "[...document.querySelectorAll('#list .switch')].map(each => each.ariaChecked === 'true' ? 'on' : 'off')"
+IN = "document.querySelector('#list .switch[aria-label$=\"in {}\"]')"
+DEVELOPMENT, PRODUCTION = IN.format("development"), IN.format("production")
 ROWS = "document.querySelectorAll('#list tbody tr').length"
 
 
@@ -96,19 +98,83 @@ def test_search_as_you_type(server: OurFlagServer, page: Browser) -> None:
 def test_switches_in_the_list(server: OurFlagServer, page: Browser) -> None:
     """A switch of the list tells what happened, in place, and offers to undo it; the filters stay."""
     page.go(address(server, "/flags?q=old"))
-    page.run("window.mark = 1; document.querySelector('#list .switch').click()")
+    page.run(f"window.mark = 1; {DEVELOPMENT}.click()")
     page.wait_for("document.querySelector('#notice .done') !== null")
     assert "You switched old on in development." in page.run("document.getElementById('notice').innerText")
-    assert page.run(STATES) == ["on", "off"] and page.run(ROWS) == 1 and page.run("window.mark") == 1
+    assert page.run(STATES) == ["off", "on"] and page.run(ROWS) == 1 and page.run("window.mark") == 1
     page.run("document.querySelector('#notice button').click()")
     page.wait_for("document.querySelector('#notice .done')?.innerText.includes('off in development')")
     assert page.run(STATES) == ["off", "off"] and "q=old" in page.run("location.search")
-    page.run("document.querySelectorAll('#list .switch')[1].click()")
+    page.run(f"{PRODUCTION}.click()")
     page.wait_for("document.querySelector('h1')?.innerText === 'Switch old on in production?'")
     page.run("document.querySelector('button.main').click()")
     page.wait_for("document.querySelector('#notice .done') !== null")
-    assert page.run(STATES) == ["off", "on"] and "q=old" in page.run("location.search")
+    assert page.run(STATES) == ["on", "off"] and "q=old" in page.run("location.search")
     server.admin("/projects/default/features/old/environments/production/off", {})
+
+
+def test_several_flags_are_ticked(server: OurFlagServer, page: Browser) -> None:
+    """One box ticks all flags of the page. The ticks stay while the list changes, and end in one preview and one undo."""
+    page.go(address(server, "/flags?q=new"))
+    page.wait_for("typeof stream !== 'undefined' && stream?.readyState === EventSource.OPEN")
+    bar = "document.getElementById('ticked')"
+    assert page.run(f"getComputedStyle({bar}).display") == "none"
+    page.run("document.querySelector('[data-all]').click()")
+    assert page.run(f"getComputedStyle({bar}).display") == "flex"
+    assert page.run(f"{bar}.querySelector('b').innerText") == "2 flags ticked"
+    before = page.run(STATES)
+    server.admin("/projects/default/features/newer/environments/development/on", {})
+    page.wait_for(f"JSON.stringify({STATES}) !== {json.dumps(json.dumps(before, separators=(',', ':')))}")
+    page.wait_for("document.querySelectorAll('[name=flag]:checked').length === 2")
+    page.run(f"{bar}.tag.value = 'simple:web'; {bar}.querySelector('[value=tag]').click()")
+    page.wait_for("document.querySelector('h1')?.innerText === 'Add the tag simple:web to 2 flags?'")
+    check_page(page, 1200)
+    page.run("document.querySelector('button.main').click()")
+    page.wait_for("document.querySelector('#notice .done') !== null")
+    assert "q=new" in page.run("location.search") and page.run("document.body.innerText").count("simple:web") >= 2
+    page.run("document.querySelector('#notice button').click()")
+    page.wait_for("document.querySelector('#notice .done')?.innerText.includes('took the tag')")
+    server.admin("/projects/default/features/newer/environments/development/off", {})
+
+
+def test_a_test_of_a_webhook_leaves_what_is_typed(server: OurFlagServer, page: Browser) -> None:
+    """It is sent in place: the page says how it came out, and the fields keep what is secret. A second press waits."""
+    page.go(address(server, "/new-webhook?for=slack"))
+    page.run("window.mark = 1; document.querySelector('[name=url]').value = 'http://127.0.0.1:1/secret-path'")
+    page.run("[1, 2].forEach(() => document.querySelector('[value=test]').click())")
+    page.wait_for("document.querySelector('#tried .problem')?.innerText.startsWith('Not delivered: the receiver')")
+    assert page.run("document.querySelector('[name=url]').value") == "http://127.0.0.1:1/secret-path"
+    assert page.run("window.mark") == 1 and page.run("document.querySelector('[data-busy]') === null")
+    assert len([each for each in page.requested() if each.endswith("/new-webhook/try")]) == 1
+    check_page(page, 1200)
+
+
+@pytest.mark.parametrize(
+    ("path", "button"),
+    [
+        ("/compare?from=production&to=development", "[value=preview]:not(.hidden)"),
+        ("/new-webhook", "[value=save]"),
+        ("/flags/new/production/strategies/new", "[value=save]"),
+    ],
+)
+def test_the_button_of_a_long_form_stays_in_view(server: OurFlagServer, page: Browser, path: str, button: str) -> None:
+    """It is there without scrolling, on a low window, too."""
+    page.go(address(server, path))
+    page.call("Emulation.setDeviceMetricsOverride", width=1000, height=420, deviceScaleFactor=1, mobile=False)
+    box = json.loads(page.run(f"JSON.stringify(document.querySelector('{button}').getBoundingClientRect())"))
+    assert 0 <= box["top"] < box["bottom"] <= 420 < page.run("document.documentElement.scrollHeight")
+
+
+def test_compare_has_equal_columns(server: OurFlagServer, page: Browser) -> None:
+    """The two environments have the same width, whatever their flags say."""
+    page.go(address(server, "/compare?from=production&to=development"))
+    page.call("Emulation.setDeviceMetricsOverride", width=1200, height=800, deviceScaleFactor=1, mobile=False)
+    first, second = json.loads(
+        page.run(
+            "JSON.stringify([...document.querySelectorAll('.equal td')].slice(0, 2).map(each => each.offsetWidth))"
+        )
+    )
+    assert abs(first - second) <= 1
 
 
 def test_a_switch_that_is_refused(server: OurFlagServer, page: Browser) -> None:
@@ -118,19 +184,19 @@ def test_a_switch_that_is_refused(server: OurFlagServer, page: Browser) -> None:
     page.wait_for(f"{ROWS} === 1")
     page.run("stream?.close()")
     server.admin("/projects/default/features/going", method="DELETE")
-    page.run("document.querySelector('#list .switch').click()")
+    page.run(f"{DEVELOPMENT}.click()")
     page.wait_for("document.querySelector('main')?.innerText.includes('archived features')")
 
 
 def test_a_protected_environment(server: OurFlagServer, page: Browser) -> None:
     """Its switch asks first, and then does what it said."""
     page.go(address(server, "/flags/new"))
-    page.run("document.querySelectorAll('.switch')[1].click()")
+    page.run("document.querySelectorAll('.switch')[0].click()")
     page.wait_for("document.querySelector('h1')?.innerText.startsWith('Switch new on in production')")
     assert "25 % by userId" in page.run("document.querySelector('main').innerText")
     page.run("document.querySelector('button.main').click()")
     page.wait_for("document.querySelector('#notice .done') !== null")
-    assert page.run("document.querySelectorAll('.switch')[1].ariaChecked") == "true"
+    assert page.run("document.querySelectorAll('.switch')[0].ariaChecked") == "true"
 
 
 def test_keys(server: OurFlagServer, page: Browser) -> None:
@@ -157,7 +223,7 @@ def test_a_change_of_another_client_is_shown(server: OurFlagServer, page: Browse
     page.go(address(server, "/flags/newer"))
     page.wait_for("stream?.readyState === EventSource.OPEN")
     server.admin("/projects/default/features/newer/environments/development/off", {})
-    page.wait_for("document.querySelector('.switch').ariaChecked === 'false'")
+    page.wait_for("document.querySelectorAll('.switch')[1].ariaChecked === 'false'")
 
 
 def test_a_stream_that_was_refused_is_asked_for_again(server: OurFlagServer, page: Browser) -> None:

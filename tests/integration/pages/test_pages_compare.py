@@ -90,7 +90,7 @@ DIFFERING = {
     "project=other": ["theirs"],
     "type=experiment": ["a"],
     "tag=team:shop": [],
-    "sort=name&order=desc": ["theirs", "b", "alone", "a"],
+    "sort=-name": ["theirs", "b", "alone", "a"],
     "page=2": [],
     "from=development&to=development": [],
     "from=nowhere": [],
@@ -106,7 +106,7 @@ def test_only_what_differs(pages: PageClient) -> None:
 def test_words(pages: PageClient) -> None:
     """Each side says what the flag is there; a flag that a side does not have cannot be ticked."""
     shown = pages.get("/ui/compare").text
-    assert "<mark>on</mark>" in shown and "<mark>off</mark>" in shown and "25 % by userId, group a</mark>" in shown
+    assert "<mark>on</mark>" in shown and "<mark>off</mark>" in shown and "25 % by userId</mark>" in shown
     assert "<script>alert" not in shown and html.escape(HOSTILE, quote=False) in html.unescape(shown).replace(
         HOSTILE, html.escape(HOSTILE, quote=False)
     )

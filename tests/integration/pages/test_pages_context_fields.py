@@ -78,7 +78,7 @@ def test_changing_one(pages: PageClient) -> None:
     assert stored(pages) == before
     form = pages.form(pages.get(PLAN), "/plan")
     repeated = pages.press(form, "save", value=["one", "one"], meaning=["y", ""])
-    assert repeated.status == 400 and "duplicate" in repeated.text
+    assert repeated.status == 400 and "This is here twice." in repeated.text
     assert pages.form(repeated, "/plan").value("meaning") == "y"
 
 

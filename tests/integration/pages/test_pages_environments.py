@@ -36,6 +36,23 @@ def test_making_one(pages: PageClient) -> None:
     assert pages.get("/ui/environments/nosuch").status == 404
 
 
+def test_the_projects_of_a_new_one(pages: PageClient) -> None:
+    """The ticked projects get it in the same transaction, which one undo takes back; a refused form keeps what is ticked."""
+    for name in ("other", "third"):
+        pages.client.post("/api/admin/projects", {"id": name, "name": name})
+    form = pages.form(pages.get("/ui/new-environment"), "/new-environment")
+    assert [value for name, value in form.fields if name == "projects"] == ["default", "other", "third"]
+    refused = make(pages, "development", projects=["other"])
+    assert refused.status == 409
+    assert [value for name, value in pages.form(refused, "/new-environment").fields if name == "projects"] == ["other"]
+    assert make(pages, "new", projects=["nosuch"]).status == 404 and "new" not in stored(pages)
+    made = make(pages, "new", projects=["default", "other"])
+    shown = {name: pages.data(f"/ui/projects/{name}")["environments"] for name in ("default", "other", "third")}
+    assert [name for name, each in shown.items() if "new" in [one["name"] for one in each]] == ["default", "other"]
+    pages.undo(made)
+    assert "new" not in stored(pages)
+
+
 def test_the_type(pages: PageClient) -> None:
     """The type is changed. The second of two people who change it sees the new type."""
     mine, theirs = (pages.form(pages.get("/ui/environments/development"), "/development") for _ in range(2))
@@ -82,7 +99,7 @@ def test_deleting(pages: PageClient) -> None:
     refused = pages.press(pages.form(pages.get("/ui/environments/development"), "/delete"))
     assert refused.status == 409
     assert "in use and cannot be deleted" in refused.text and "project `default` has it" in refused.text
-    make(pages, "new")
+    make(pages, "new", projects=None)
     form = pages.form(pages.get("/ui/environments/new"), "/delete")
     pages.client.post(f"{API}/new/off", None)
     assert pages.press(form).status == 409

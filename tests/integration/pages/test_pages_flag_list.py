@@ -62,12 +62,12 @@ def test_no_way_back_leads_elsewhere(client: AppClient) -> None:
 def test_archived_flags_have_no_switch(client: AppClient) -> None:
     """Nothing switches an archived flag."""
     client.delete(f"{FLAGS}/a")
-    page = Visitor(client).see("/flags?archived=true").text
+    page = Visitor(client).see("/flags?state=archived").text
     assert 'role="switch"' not in page and "archived" in page
 
 
 def test_usage_in_the_list(client: AppClient) -> None:
-    """A flag has a line of the last hours, oldest first, whose name says the numbers, and the counts of this hour."""
+    """A flag has a line of the last hours, oldest first, whose name says the numbers. A flag that was never used says so."""
     report(client, "web", yes=3, no=1)
     report(client, "ios", yes=2)
     report(client, "web", hours_ago=23, no=10)
@@ -76,25 +76,76 @@ def test_usage_in_the_list(client: AppClient) -> None:
     assert (a["asked"], b["asked"], b["line"]) == ([10, *[0] * 22, 6], [], "")
     assert a["line"].startswith("0,0.0 1,20.0 ") and a["line"].endswith(" 23,8.0")
     page = Visitor(client).see("/flags").text
-    assert 'aria-label="asked 16 times in the last 24 hours, at most 10 in one"' in page
-    assert "now: on 5, off 1" in page and page.count("<svg") == 1
+    assert 'aria-label="16 requests in the last 24 hours, at most 10 in one"' in page and "no requests" in page
 
 
 @pytest.mark.parametrize(
     ("given", "query", "words"),
     [
-        ([], "", "No flags yet."),
-        ([], "?q=x", "No flags yet."),
-        ([{"name": "a", "archived": True}], "", "All flags are archived."),
-        ([{"name": "a", "archived": True}], "?q=x", "No flag fits the filters."),
-        ([{"name": "a"}], "?archived=true", "No flag fits the filters."),
+        ([], "", "No flags yet"),
+        ([], "?q=x", "No flags yet"),
+        ([{"name": "a", "archived": True}], "", "All flags are archived"),
+        ([{"name": "a", "archived": True}], "?q=x", "No flag fits the filters"),
+        ([{"name": "a"}], "?state=archived", "No flag fits the filters"),
     ],
 )
 def test_an_empty_list(database_url: str, given: list[Any], query: str, words: str) -> None:
     """It says why it is empty, and what to do."""
     with app_client(database_url, given={"features": given}) as client:
         page = Visitor(client).see(f"/flags{query}").text
-        assert words in page and (words == "No flags yet.") is ("Make the first." in page)
+        assert words in page and (words == "No flags yet") is ("Create the first flag" in page)
+
+
+def test_which_environments_are_shown(database_url: str) -> None:
+    """Production comes first. The browser keeps which environments are shown, and whether rows are dense; many are dense always."""
+    places = [f"env-{number}" for number in range(5)]
+    given = {
+        "environments": [{"name": each, "type": "test"} for each in places],
+        "projects": [{"id": "default", "environments": ["development", "production", *places]}],
+        "features": [{"name": "a"}],
+    }
+    with app_client(database_url, given=given) as client:
+        visitor = Visitor(client)
+        everything = ["production", "development", *places]
+        assert shown_in(visitor) == (everything, True)
+        kept = visitor.send("/list-view", fields={"shown": ["env-3", "development"]}, back="/flags?q=a")
+        assert kept.headers["location"] == "/ui/flags?q=a" and "Path=/ui;" in kept.headers["set-cookie"]
+        assert kept.headers["set-cookie"].endswith("HttpOnly; SameSite=Lax")
+        session, choice = visitor.cookie, kept.headers["set-cookie"].partition(";")[0]
+        visitor.cookie = f"{session}; {choice}"
+        assert shown_in(visitor) == (["development", "env-3"], False)
+        dense = visitor.send("/list-view", dense="yes", back="/flags").headers["set-cookie"]
+        visitor.cookie = f"{session}; {dense.partition(';')[0]}"
+        assert shown_in(visitor) == (everything, True), "a list without any environment is of no use"
+
+
+def shown_in(visitor: Visitor) -> tuple[list[str], bool]:
+    """Return the environments of the list, and whether its rows are dense. Its flag has the same."""
+    data = visitor.data("/flags")
+    names = [each["name"] for each in data["environments"]]
+    assert [each["name"] for each in data["flags"][0]["environments"]] == names
+    return names, data["dense"]["used"]
+
+
+def test_heads_sort(client: AppClient) -> None:
+    """The head of a column sorts by it, and the other way round when it is pressed again; the filters stay."""
+    visitor = Visitor(client)
+    heads = visitor.data("/flags?type=release")["heads"]
+    assert heads["name"] == {"address": "type=release&sort=-name", "sort": "ascending"}
+    assert heads["lastSeenAt"] == {"address": "type=release&sort=-lastSeenAt", "sort": ""}
+    report(client, "web", yes=1)
+    assert [each["name"] for each in visitor.data(f"/flags?{heads['lastSeenAt']['address']}")["flags"]] == ["a", "b"]
+    again = visitor.data(f"/flags?{heads['lastSeenAt']['address']}")["heads"]["lastSeenAt"]
+    assert again == {"address": "type=release&sort=lastSeenAt", "sort": "descending"}
+    assert [each["name"] for each in visitor.data(f"/flags?{again['address']}")["flags"]] == ["b", "a"]
+
+
+def test_active_filters_are_chips(client: AppClient) -> None:
+    """Each filter is a link that removes it; what means nothing is told."""
+    page = Visitor(client).see("/flags?q=a+type:release+what:x&state=active").text
+    assert 'href="/ui/flags?q=a+type%3Arelease+what%3Ax"><bdi>state: active</bdi>' in page
+    assert 'href="/ui/flags?q=a+what%3Ax&amp;state=active"><bdi>type: release</bdi>' in page
+    assert "There is no filter what." in page
 
 
 def test_who_asked(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:

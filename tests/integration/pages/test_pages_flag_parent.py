@@ -73,7 +73,7 @@ def test_another_one_replaces_it(pages: PageClient) -> None:
 def test_what_can_be_no_parent(pages: PageClient) -> None:
     """A flag that cannot be the parent is refused with the reason, at the form, which has what was typed."""
     refused = choose(pages, "away", state="off")
-    assert refused.status == 403 and "should be in the same project" in refused.text
+    assert refused.status == 403 and "The parent is in another project." in refused.text
     assert pages.form(refused, "/parent").value("parent") == "away"
     assert parents(pages) == []
 
@@ -86,7 +86,7 @@ def test_a_parent_has_no_parent(pages: PageClient) -> None:
     assert "Take this parent" not in page
     base = pages.data(CHILD)["base"]
     refused = pages.post(CHILD, [("base", base), ("parent", "mother"), ("state", "on")])
-    assert refused.status == 403 and "other features depend on" in refused.text
+    assert refused.status == 403 and "Other flags depend on this flag" in refused.text
 
 
 def test_two_people(pages: PageClient) -> None:

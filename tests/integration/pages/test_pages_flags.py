@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from flagsvc.pages.headers import POLICY
 from flagsvc.server.api.route import Auth
 from flagsvc.server.application import PAGE_ROUTES
 from flagsvc.server.pages.page import SITE
+from flagsvc.server.store.resources.usage import UsageCount, add_counts
 from flagsvc.server.store.schema import feature_environments as states
 from support.flagservers import USER_SECRET, VIEWER_SECRET, AppClient, app_client
 from support.page_scene import SAME_ORIGIN, Visitor
@@ -52,7 +54,7 @@ def test_the_list_says_what_flags_do(visitor: Visitor) -> None:
     assert states["production"]["enabled"] and states["production"]["protected"]
     assert states["production"]["words"][0].startswith("25 % by userId")
     page = visitor.see("/flags").text
-    assert "25 % by userId" in page and "<b>stale</b>" in page
+    assert 'title="25 % by userId and ' in page and ">25 %</span>" in page and ">stale</span>" in page
 
 
 FILTERED = {
@@ -61,18 +63,24 @@ FILTERED = {
     "type=experiment": ["new"],
     "state=stale": ["plain"],
     "state=active": ["new", "settings.json"],
-    "archived=true": [],
-    "unseen=30": ["new", "plain", "settings.json"],
+    "state=archived": [],
+    "unused=30": ["new", "plain", "settings.json"],
+    "q=type:experiment": ["new"],
+    "q=PLA+IN+state:stale": ["plain"],
+    "q=pla+new": [],
+    "type=release&q=type:experiment": ["new", "plain", "settings.json"],
+    "q=what:new": ["new", "plain", "settings.json"],
+    "q=%22what:new%22": [],
     "project=nowhere": [],
-    "sort=name&order=desc": ["settings.json", "plain", "new"],
+    "sort=-name": ["settings.json", "plain", "new"],
     "page=2": [],
-    "page=x&sort=nothing&unseen=-1": ["new", "plain", "settings.json"],
+    "page=x&sort=nothing&unused=-1": ["new", "plain", "settings.json"],
 }
 """Query → the flags of the page."""
 
 
 def test_filters_are_in_the_address(visitor: Visitor) -> None:
-    """Every filter narrows the list; what is no filter or no number is ignored."""
+    """Every filter narrows the list, typed or in the address; what is no filter or no number is not applied."""
     for query, names in FILTERED.items():
         assert [each["name"] for each in visitor.data(f"/flags?{query}")["flags"]] == names, query
         assert visitor.see(f"/flags?{query}").status == 200
@@ -83,23 +91,91 @@ def test_flags_that_clients_ask_for_are_not_unseen(client: AppClient, visitor: V
     client.server.keyring.save_seen_times()
     with client.server.store.writing(None) as tx:
         tx.db.execute(update(states).where(states.c.feature == "plain").values(last_seen_at=tx.now))
-    assert [each["name"] for each in visitor.data("/flags?unseen=30")["flags"]] == ["new", "settings.json"]
-    assert visitor.data("/flags?sort=lastSeenAt&order=desc")["flags"][0]["name"] in ("plain", "new")
+    assert [each["name"] for each in visitor.data("/flags?unused=30")["flags"]] == ["new", "settings.json"]
+    assert visitor.data("/flags?sort=-lastSeenAt")["flags"][0]["name"] == "plain"
 
 
 def test_a_flag_shows_every_environment(visitor: Visitor) -> None:
     """The page and its data have the strategies in words and the switches."""
     flag = visitor.data("/flags/new")["flag"]
-    assert [each["name"] for each in flag["environments"]] == ["development", "production"]
-    assert flag["environments"][1]["strategies"][0]["words"].startswith("25 % by userId, group new and ")
+    assert [each["name"] for each in flag["environments"]] == ["production", "development"]
+    assert flag["environments"][0]["strategies"][0]["words"].startswith("25 % by userId and ")
     page = visitor.see("/flags/new").text
     assert page.count('role="switch"') == 2 and 'aria-checked="true"' in page
+
+
+def report(client: AppClient, *, yes: int, no: int, **more: Any) -> None:
+    """Report requests for the flag `new` in the present hour, or at a `moment`."""
+    place, app, variants = more.pop("environment", "production"), more.pop("app", "web"), more.pop("variants", {})
+    with client.server.store.recording() as tx:
+        add_counts(tx, [UsageCount("new", app, place, more.pop("moment", tx.now), yes, no, variants)])
+
+
+def test_the_use_of_a_flag_as_a_picture(client: AppClient, visitor: Visitor) -> None:
+    """The flag's page draws requests by hour, production first. A table, a card and the applications have the same numbers."""
+    assert "that it asked for this flag in production in the last 24 hours." in visitor.see("/flags/new").text
+    report(client, yes=1485, no=4012)
+    report(client, yes=0, no=3, environment="development", app=HOSTILE)
+    page = visitor.see("/flags/new").text
+    name = "Requests of new in production, last 24 hours. At most 5,497; on 27 %; off 73 %."
+    assert f'role="img" aria-label="{name}"' in page and "<title>1,485 on, 4,012 off</title>" in page
+    assert (
+        '<td data-label="on">1,485</td><td data-label="off">4,012</td>' in page
+        and page.count('data-local="moment"') == 24
+    )
+    assert "1,485 on · 4,012 off this hour" in page and "5,497 this hour · 5,497 in 24 hours" in page
+    assert 'href="/ui/flags/new?environment=development#use">Show <bdi>development</bdi></a>' in page
+    data = visitor.data("/flags/new?environment=development&span=week")["flag"]["use"]
+    assert sum(data["picture"]["series"][1]["values"]) == data["rows"][0]["no"] == 3
+    assert (len(data["picture"]["marks"]), data["environment"], data["words"]) == (7, "development", "last 7 days")
+    week = visitor.see("/flags/new?environment=nowhere&span=week").text
+    assert 'data-hx-get="/ui/flags/new?environment=production&amp;span=week"' in week
+
+
+def test_the_variants_of_a_picture(client: AppClient, visitor: Visitor) -> None:
+    """Variants that were reported are parts of the bars, by their names, beside on without a variant and off."""
+    report(client, yes=10, no=10, variants={HOSTILE: 5, "blue": 3, "disabled": 10})
+    series = visitor.data("/flags/new")["flag"]["use"]["picture"]["series"]
+    assert [(each["name"], sum(each["values"])) for each in series] == [
+        (HOSTILE, 5),
+        ("blue", 3),
+        ("on, without a variant", 2),
+        ("off", 10),
+    ]
+    page = visitor.see("/flags/new").text
+    assert "<bdi>blue</bdi> 15 %" in page and "<script>alert" not in page
+
+
+def test_code_for_a_flag(client: AppClient, visitor: Visitor) -> None:
+    """Each SDK has code with the name of the flag and the address of the server; that of a flag with variants asks for one."""
+    snippets = visitor.data("/flags/new")["snippets"]
+    assert len(snippets) >= 8 and visitor.see("/flags/new").text.count('class="snippet"') == len(snippets)
+    for each in snippets:
+        assert (
+            each["code"].count("new") and "://" in each["code"] and "@" not in each["code"].replace("@unleash/", "")
+        ), each
+    strategy = STRATEGY | {
+        "variants": [{"name": "a", "weight": 1000, "weightType": "variable", "stickiness": "default"}]
+    }
+    assert client.post(f"{PRODUCTION}/strategies", strategy).status == 200
+    assert all("ariant(" in each["code"] for each in visitor.data("/flags/new")["snippets"])
+
+
+def test_a_long_description_folds(client: AppClient, visitor: Visitor) -> None:
+    """A description of many lines or characters shows its beginning, and opens to all of it. Its direction is its own."""
+    folds = (("1\n2\n3\n4", "1\n2\n3\n"), ("word " * 100, "word " * 55 + "word"), ("x" * 300, "x" * 280))
+    for text, first in folds:
+        assert client.put("/api/admin/projects/default/features/plain", {"description": text}).status == 200
+        folded = visitor.data("/flags/plain")["flag"]["folded"]
+        assert folded["first"] == first and folded["first"] + folded["rest"] == text
+        assert '<details class="fold"><summary><span dir="auto">' in visitor.see("/flags/plain").text
+    assert '<p class="description" dir="auto">' in visitor.see("/flags/new").text
 
 
 def test_a_name_that_ends_like_data(visitor: Visitor) -> None:
     """A flag whose name ends in .json has a page and data of its own, and links lead there."""
     assert "/ui/flags/settings%2Ejson" in visitor.see("/flags").text
-    assert "<h1>settings.json</h1>" in visitor.see("/flags/settings%2Ejson").text
+    assert "<h1><bdi>settings.json</bdi></h1>" in visitor.see("/flags/settings%2Ejson").text
     assert visitor.data("/flags/settings%2Ejson")["flag"]["name"] == "settings.json"
     assert visitor.see("/flags/settings.json").status == 404
 
@@ -130,7 +206,7 @@ def test_switching(client: AppClient, visitor: Visitor) -> None:
     shown = client.get("/api/admin/projects/default/features/plain").json()
     assert [each["enabled"] for each in shown["environments"]] == [True, False]
     assert visitor.send("/flags/plain/development/off").status == 303
-    assert not visitor.data("/flags/plain")["flag"]["environments"][0]["enabled"]
+    assert not any(each["enabled"] for each in visitor.data("/flags/plain")["flag"]["environments"])
 
 
 def test_undo_needs_the_permission(client: AppClient, visitor: Visitor) -> None:
@@ -140,7 +216,7 @@ def test_undo_needs_the_permission(client: AppClient, visitor: Visitor) -> None:
     refused = viewer.send(f"/history/actions/{done}/undo")
     assert refused.status == 403 and "UPDATE_FEATURE_ENVIRONMENT" in refused.text
     assert 'disabled title="needs UPDATE_FEATURE_ENVIRONMENT"' in viewer.see(f"/history/actions/{done}/undo").text
-    assert not visitor.data("/flags/new")["flag"]["environments"][1]["enabled"]
+    assert not visitor.data("/flags/new")["flag"]["environments"][0]["enabled"]
 
 
 def test_an_address_tells_no_false_news(client: AppClient, visitor: Visitor) -> None:
@@ -199,7 +275,7 @@ def test_no_inline_code(visitor: Visitor) -> None:
         page = visitor.see(path).text
         assert " style=" not in page and "<style" not in page and " onclick=" not in page
         assert page.count("<script") == page.count("<script src=")
-        assert "http://" not in page and "https://" not in page
+        assert not re.search(r'(href|src|action)="[a-z]+:', page)
 
 
 def test_files_last(client: AppClient, visitor: Visitor) -> None:

@@ -23,10 +23,10 @@ GIVEN: dict[str, Any] = {
     "tagTypes": [{"name": "team"}],
 }
 FORMS = [route for route in PAGE_ROUTES if route.method == "POST" and route.auth is Auth.PAGE and not route.reads]
-OF_ONES_OWN = {"createPat", "deletePat", "endSession", "endSessions"}
+OF_ONES_OWN = {"createPat", "deletePat", "endSession", "endSessions", "addFavoriteFeature", "removeFavoriteFeature"}
 CHECKED_INSIDE = {"importToggles", "undoEvent", "undoAction"}
 NO_PERMISSION_OF_THE_ROUTE = OF_ONES_OWN | CHECKED_INSIDE
-"""What every user may do with the user's own tokens and sessions; and operations whose permissions the store
+"""What every user may do with the user's own tokens, sessions and favorites; and operations whose permissions the store
 checks, by what they do."""
 NEEDED = {
     "/flags": "needs UPDATE_FEATURE_ENVIRONMENT",
@@ -65,7 +65,7 @@ CREATES = {
     "/tokens": "Create token",
 }
 """List → what it offers to those who may, in all projects or in one."""
-OWN = ("/sign-out", "/theme")
+OWN = ("/sign-out", "/theme", "/list-view")
 """The ends of the addresses of forms that every person may send."""
 
 

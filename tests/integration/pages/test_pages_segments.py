@@ -49,7 +49,7 @@ def test_making_one(pages: PageClient) -> None:
     [made] = [each for each in stored(pages) if each["name"] == "mine"]
     assert (made["description"], made["constraints"][0]["values"]) == ("d", ["team", "free"])
     again = pages.press(pages.form(second, "/new"), "save")
-    assert again.status == 409 and "Segment name already exists" in again.text
+    assert again.status == 409 and "The name is taken." in again.text
     assert pages.form(again, "/new").value("description") == "d"
 
 

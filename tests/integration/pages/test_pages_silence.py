@@ -22,7 +22,7 @@ GIVEN = {"features": [{"name": "new"}], "projects": [], "contextFields": []}
 LIVE = "typeof stream !== 'undefined' && stream?.readyState === EventSource.OPEN"
 SAID = "(document.querySelector('.unsent')?.innerText ?? '').trim()"
 STRIP = "document.getElementById('connection').innerText"
-SWITCH = "[...document.querySelectorAll('#list .switch')].find(each => each.innerText.includes('development'))"
+SWITCH = "[...document.querySelectorAll('#list .switch')].find(each => each.ariaLabel.includes('development'))"
 ANSWERED = "document.querySelector('[data-busy]') === null"
 CREATE = "[...document.querySelectorAll('main form button')].find(each => each.value === 'save' || each.innerText === 'Create')"
 

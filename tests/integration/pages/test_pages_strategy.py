@@ -95,7 +95,7 @@ def test_what_saving_changes(pages: PageClient) -> None:
     shown = pages.press(form, "preview", rollout="25").body.decode()
     assert "15 % of the users by userId get it." in shown
     assert "No user loses it." in shown
-    assert "10 % by userId, group a" in shown
+    assert "10 % by userId" in shown
     again = pages.press(form, "preview", rollout="25", group="b").body.decode()
     assert "All users are drawn again" in again
     assert "22.5 % of the users by userId get it." in again

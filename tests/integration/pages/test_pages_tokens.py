@@ -24,7 +24,7 @@ def make(pages: PageClient, name: str, *, token: str = USER_SECRET, project: str
     """Make a token by the form: of all projects, or of one."""
     path = f"/ui/tokens/new/{project}".rstrip("/")
     form = pages.form(pages.get(path, token=USER_SECRET), path)
-    return pages.press(form, "save", token=token, name=name, **({} if project else {"projects": "*"}) | more)
+    return pages.press(form, "save", token=token, name=name, **more)
 
 
 def stored(pages: PageClient) -> dict[str, dict[str, Any]]:
@@ -51,7 +51,7 @@ def test_the_secret_is_shown_once(pages: PageClient) -> None:
 
 
 def test_a_frontend_token(pages: PageClient) -> None:
-    """It is for a proxy, so the page shows an address of one, and the key."""
+    """It is of all projects unless others are ticked. It is for a proxy, so the page shows an address of one, and the key."""
     made = make(pages, "web", type="frontend")
     assert "https://PROXY/api/frontend" in made.text and "flagsvc proxy --url" not in made.text
     assert read_secret(made).startswith("*:development.")

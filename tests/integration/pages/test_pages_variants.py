@@ -56,10 +56,10 @@ def test_first_variants(pages: PageClient) -> None:
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ({"v1__fixed": "on", "v1__share": "33.33"}, "The share of the variant red must be a percentage"),
-        ({"v1__fixed": "on", "v1__share": "1e999999"}, "The share of the variant red must be a percentage"),
-        ({"v0__payload": "x"}, "The variant blue has a payload without a type."),
-        ({"v0__name": "red"}, "contains a duplicate value"),
+        ({"v1__fixed": "on", "v1__share": "33.33"}, "A share is a number from 0 to 100 with one decimal at most."),
+        ({"v1__fixed": "on", "v1__share": "1e999999"}, "A share is a number from 0 to 100 with one decimal at most."),
+        ({"v0__payload": "x"}, "A value needs a type."),
+        ({"v0__name": "red"}, "This is here twice."),
     ],
 )
 def test_what_the_api_refuses(pages: PageClient, typed: dict[str, str], message: str) -> None:

@@ -1,12 +1,19 @@
-"""Webhooks on pages: list, make, change, switch, test and delete; two people; rights; no secret in a page."""
+"""Webhooks on pages: list, make, change, switch, test and delete; two people; rights; no secret in a page; recipes."""
 
 from __future__ import annotations
 
+import html
+import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from support.flagservers import EDITOR_SECRET
+from flagsvc.server.webhooks.provider import EVENT_TYPES
+from flagsvc.server.webhooks.reach import Reach
+from flagsvc.server.webhooks.recipes import RECIPES
+from flagsvc.server.webhooks.trials import Trials
+from support.flagservers import EDITOR_SECRET, USER_SECRET
 from support.page_forms import PageClient
 from support.receivers import ADDONS, add_flags, add_webhook, receiving, sending, states
 from support.waiting import wait_until
@@ -31,7 +38,7 @@ def made(pages: PageClient, **more: Any) -> int:
 def test_making_one(pages: PageClient) -> None:
     """The form makes a webhook of what was typed and ticked; no text of it becomes HTML."""
     page = pages.get("/ui/new-webhook")
-    assert pages.form(page).value("events") == "feature-environment-enabled"
+    assert pages.form(page, "/new-webhook").value("events") == "feature-environment-enabled"
     form = pages.form(page, "/new-webhook")
     ticked: dict[str, Any] = {
         "events": ["feature-created", "feature-archived"],
@@ -53,7 +60,7 @@ def test_making_one(pages: PageClient) -> None:
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ({"url": ""}, "Missing required parameters: url"),
+        ({"url": ""}, "Give an address, with http:// or https://."),
         ({"customHeaders": "secret-value"}, "must be a JSON object"),
     ],
 )
@@ -152,3 +159,121 @@ def test_rights(pages: PageClient) -> None:
     assert "not sent: an administrator must save this webhook first" in pages.get(ONE).text
     assert pages.press(pages.form(pages.get(ONE), "/webhooks/1"), "save").status == 303
     assert "sent, because an administrator changed this webhook last" in pages.get(ONE).text
+
+
+def tried(pages: PageClient, path: str, token: str = USER_SECRET, **typed: Any) -> tuple[str, str]:
+    """Type into the form of a webhook and send a test of it; return how it came out and the page."""
+    form = pages.form(pages.get(path), path.removeprefix("/ui"))
+    answer = pages.post(f"{path}/try", form.filled(typed), token=token)
+    assert answer.status == 200, answer.text
+    return answer.text.partition('<div id="tried" role="status">')[2].partition("</form>")[0], answer.text
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "word", "shown"),
+    [
+        (200, b"ok", "Delivered", "<code>ok</code>"),
+        (400, b"invalid_payload\x00 \n<script>", "Not delivered", "<code>invalid_payload &lt;script&gt;</code>"),
+        (302, b"", "Not delivered", "redirects are not followed"),
+        (
+            200,
+            b"x" * 190 + SECRETS["authorization"].encode() + b"y" * 9,
+            "Delivered",
+            f"<code>{'x' * 190}*****yyyyy</code>",
+        ),
+        (200, b"/hook is what you asked for", "Delivered", "<code>***** is what you asked for</code>"),
+    ],
+)
+def test_a_test_before_saving(pages: PageClient, status: int, body: bytes, word: str, shown: str) -> None:
+    """What is typed is sent once and not stored. The page says how it came out, and no secret, also none that comes back."""
+    with receiving() as receiver:
+        receiver.status, receiver.body = status, body
+        found, page = tried(
+            pages, "/ui/new-webhook", url=receiver.url, **SECRETS, bodyTemplate="{{event.type}} at {{event.createdBy}}"
+        )
+        [sent] = receiver.received
+    assert sent.body == b"webhook-test at boss" and sent.headers["authorization"] == SECRETS["authorization"]
+    assert "webhook-signature" in sent.headers
+    assert f"{word}: the receiver answered with the status {status}" in found and shown in found
+    assert not any(each in page for each in (receiver.url, *SECRETS.values()))
+    assert pages.data("/ui/webhooks")["webhooks"] == []
+
+
+def test_a_test_of_a_stored_one(pages: PageClient) -> None:
+    """The mask stands for what is stored, and nothing that is stored changes: no setting, no delivery, no event."""
+    with receiving() as receiver:
+        add_webhook(pages.client, receiver.url, **SECRETS)
+        before, events = stored(pages), pages.client.get("/api/admin/events").json()["totalEvents"]
+        found, _ = tried(pages, ONE, description="typed", contentType="text/plain", bodyTemplate="now")
+        [sent] = receiver.received
+    assert "Delivered" in found and sent.body == b"now" and sent.headers["authorization"] == SECRETS["authorization"]
+    assert stored(pages) == before and pages.data(ONE)["sent"] == []
+    assert pages.client.get("/api/admin/events").json()["totalEvents"] == events
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ({"url": ""}, "Give an address, with http:// or https://."),
+        ({"url": "ftp://x"}, "must be an http or https address"),
+        ({"url": "http://127.0.0.1:1/secret-path"}, "the receiver: "),
+        ({"url": "http://[::ffff:169.254.169.254]/"}, "is not in the networks that webhooks may reach"),
+        ({"url": "http://127.0.0.1:1/", "bodyTemplate": "{{#event}}"}, "has no end"),
+    ],
+)
+def test_a_test_that_sends_nothing(pages: PageClient, typed: dict[str, str], words: str) -> None:
+    """The reason is in words, without the address. The networks that webhooks may reach count."""
+    trials = pages.client.server.trials
+    object.__setattr__(pages.client.server, "trials", Trials(Reach(["!linklocal"])))
+    found, page = tried(pages, "/ui/new-webhook", **typed)
+    object.__setattr__(pages.client.server, "trials", trials)
+    assert "Not delivered: " in found and words in html.unescape(found) and "secret-path" not in page
+
+
+def test_only_administrators_see_an_answer(pages: PageClient) -> None:
+    """An editor gets the status alone, so that no webhook reads what the network of the server answers."""
+    with receiving() as receiver:
+        receiver.body = b"internal"
+        assert "internal" in tried(pages, "/ui/new-webhook", url=receiver.url)[0]
+        found, page = tried(pages, "/ui/new-webhook", EDITOR_SECRET, url=receiver.url)
+    assert "with the status 200" in found and "internal" not in page
+
+
+def test_few_tests_at_once(pages: PageClient) -> None:
+    """A receiver that does not answer holds up two tests, and no page: a third test is refused in words, at once."""
+    with receiving() as receiver, ThreadPoolExecutor(2) as threads:
+        receiver.open.clear()
+        waiting = [threads.submit(tried, pages, "/ui/new-webhook", url=receiver.url) for _ in range(2)]
+        receiver.wait_for(2)
+        assert "others send tests just now" in tried(pages, "/ui/new-webhook", url=receiver.url)[0]
+        receiver.open.set()
+        assert all("Delivered" in each.result()[0] for each in waiting)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe(pages: PageClient, name: str) -> None:
+    """The form begins with what the chat needs, and its body is JSON for every event, whatever people have typed."""
+    path = f"/ui/new-webhook?for={name}"
+    page = pages.get(path)
+    form = pages.form(page, "/new-webhook")
+    assert form.value("contentType") == "application/json" and RECIPES[name].url in html.unescape(page.text)
+    with receiving() as receiver:
+        typed = {"description": HOSTILE, "url": receiver.url, "events": ["feature-created", "feature-metadata-updated"]}
+        assert pages.press(form, "save", **typed).status == 303
+        with sending(pages.client):
+            add_flags(pages.client, "cart")
+            pages.client.put(
+                "/api/admin/projects/default/features/cart", {"name": "cart", "description": 'a "b" \\ {{c}}'}
+            )
+            bodies = [each.json() for each in receiver.wait_for(2)]
+    assert all("boss" in json.dumps(each) and "cart" in json.dumps(each) for each in bodies)
+
+
+def test_every_type_of_events_has_a_group(pages: PageClient) -> None:
+    """Each type that this server writes is in one group; a type of another server is among the others."""
+    made(pages, events=["feature-created", "change-request-created"])
+    groups = {each["title"]: [kind["value"] for kind in each["kinds"]] for each in pages.data(ONE)["groups"]}
+    assert sorted(kind for kinds in groups.values() for kind in kinds) == sorted(
+        (*EVENT_TYPES, "change-request-created")
+    )
+    assert groups.pop("Others") == ["change-request-created"] and min(len(kinds) for kinds in groups.values()) > 1

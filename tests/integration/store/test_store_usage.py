@@ -15,7 +15,16 @@ from sqlalchemy import event, func, insert, select
 
 from flagsvc.http.reports import MAX_COUNT
 from flagsvc.server.store.resources.applications import Registration, get, list_applications, register
-from flagsvc.server.store.resources.usage import UsageCount, add_counts, delete_old, list_hourly
+from flagsvc.server.store.resources.usage import (
+    UsageCount,
+    add_counts,
+    hours_of_day,
+    list_hourly,
+    spans_of_week,
+    sum_between,
+    sum_by_application,
+    tidy_up,
+)
 from flagsvc.server.store.schema import feature_environments, strategy_types, usage, usage_variants
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
@@ -78,18 +87,97 @@ def test_a_sum_ends_at_its_bound(store: Store) -> None:
     assert (row["yes"], row["no"], row["variants"]) == (MAX_COUNT, 5, {"a": MAX_COUNT})
 
 
-def test_old_counts_are_forgotten(store: Store) -> None:
-    """The cleanup deletes counts older than two days, and their variants. A report does not: it would scan all counts."""
-    report(store, count(1, variants={"a": 1}))
+def tidy(store: Store) -> int:
+    """Tidy up until nothing is left to do; return how many runs had something to do."""
+    for runs in range(1000):
+        with store.recording() as tx:
+            if tidy_up(tx):
+                return runs
+    raise AssertionError("tidying up has no end")
+
+
+def rows_of(store: Store) -> list[tuple[Any, ...]]:
+    """Return application, hours since the first one that is kept, and counts of every row, and of every variant behind it."""
+    counts = (usage.c.app_name, usage.c.hour, usage.c.yes, usage.c.no)
+    variants = (usage_variants.c.app_name, usage_variants.c.hour, usage_variants.c.variant, usage_variants.c.count)
+    with store.reading() as tx:
+        found = [
+            *tx.db.execute(select(*counts).order_by(*counts)),
+            *tx.db.execute(select(*variants).order_by(*variants)),
+        ]
+    return [(name, (hour - SPAN_START) / HOUR, *rest) for name, hour, *rest in found]
+
+
+SPAN_START = NOW.replace(minute=0, second=0, microsecond=0)
+"""12 o'clock: the beginning of six hours."""
+
+
+def test_old_counts_are_summed_up_and_forgotten(store: Store) -> None:
+    """After two days the applications of six hours become one row, with their variants. After a week it is deleted.
+
+    A report does neither: it would scan all counts.
+    """
+    report(store, count(1, 2, variants={"a": 1}), count(3, app="b", variants={"a": 2, "b": 1}))
+    hour_later = after(store, hours=1)
+    report(hour_later, count(0, 5, moment=NOW + HOUR, variants={"a": 4}))
     later = after(store, hours=49)
-    report(later, count(1, app="new", moment=NOW + 49 * HOUR))
+    report(later, count(7, app="new", moment=NOW + 49 * HOUR))
+    assert len(rows_of(store)) == 4 + 4
+    assert tidy(later) == 2
+    new = ("new", 49, 7, 0)
+    assert rows_of(store) == [("", 0, 4, 7), new, ("", 0, "a", 7), ("", 0, "b", 1)]
+    assert tidy(later) == 0
+    assert tidy(after(store, days=7)) == 1
+    assert rows_of(store) == [("", 48, 7, 0)]
+    assert tidy(after(store, days=9, hours=1)) == 0
+    assert rows_of(store) == []
+
+
+def test_two_servers_sum_up_an_hour_once(store: Store) -> None:
+    """Counts are neither lost nor doubled when several servers tidy up at the same time."""
+    report(store, *(count(1, app=f"app-{number}", variants={"a": 1}) for number in range(40)))
+    later = after(store, hours=48)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: tidy(later), range(4)))
+    assert rows_of(store) == [("", 0, 40, 0), ("", 0, "a", 40)]
+
+
+def test_the_use_of_a_day_and_of_a_week(store: Store) -> None:
+    """A day has its hours, and a week six hours together, whether they are summed up or not. Other environments do not count."""
+    for hours in (0, 49, 50, 71, 72):
+        report(after(store, hours=hours), count(1, 2, moment=NOW + hours * HOUR, variants={"a": 1}))
+    report(store, count(9, environment="production"), count(9, feature="two"))
+    later = after(store, hours=72)
+    for _ in range(2):
+        with later.reading() as tx:
+            day = sum_between(tx, "one", "development", hours_of_day(tx.now))
+            week = sum_between(tx, "one", "development", spans_of_week(tx.now))
+        assert [place for place, each in enumerate(day) if (each.yes, each.no, each.variants) == (1, 2, {"a": 1})] == [
+            0,
+            1,
+            22,
+            23,
+        ]
+        assert len(day) == 24 and sum(each.yes for each in day) == 4
+        assert {place: (each.yes, each.no, each.variants) for place, each in enumerate(week) if each.yes} == {
+            14: (1, 2, {"a": 1}),
+            22: (2, 4, {"a": 2}),
+            25: (1, 2, {"a": 1}),
+            26: (1, 2, {"a": 1}),
+        }
+        tidy(later)
+
+
+def test_which_applications_ask(store: Store) -> None:
+    """Each application of the last day has its counts by environment, those of the current hour, and its last hour."""
+    report(store, count(1, 2), count(4, app="b", environment="production", moment=NOW - HOUR))
+    report(after(store, hours=-24), count(9, app="old", moment=NOW - 24 * HOUR))
     with store.reading() as tx:
-        assert len(tx.db.execute(select(usage)).all()) == 2
-    with later.recording() as tx:
-        delete_old(tx)
-    with store.reading() as tx:
-        assert list(tx.db.execute(select(usage.c.app_name)).scalars()) == ["new"]
-        assert tx.db.execute(select(func.count()).select_from(usage_variants)).scalar_one() == 0
+        found = [tuple(each.values()) for each in sum_by_application(tx, "one")]
+    assert found == [
+        ("b", "production", 4, 0, 0, "2026-03-04T11:00:00.000Z"),
+        ("app", "development", 1, 2, 3, "2026-03-04T12:00:00.000Z"),
+    ]
 
 
 def test_the_hours_of_a_feature(store: Store) -> None:

@@ -155,7 +155,7 @@ def test_a_made_up_text(made_up: str) -> None:
     assert (form.text("name"), form.texts("name"), form.trimmed("name")) == ("a", [" a "], ["a"])
 
 
-FILTERS = ("compare", "export", "flags", "history", "import", "try", "shown_once", "sign_in")
+FILTERS = ("compare", "export", "flags", "history", "import", "palette", "try", "shown_once", "sign_in")
 """Templates whose fields show nothing that is stored."""
 CONTROL = re.compile(
     r'<textarea name="[^"]*"[^>]*>\n\{\{ .*? \}\}</textarea>(?:\{% if .*? %\})?(\{\{ exact\()?'
@@ -177,7 +177,7 @@ def test_every_field_keeps_its_text() -> None:
 
 
 FOLDER = files("flagsvc.pages").joinpath("static")
-OURS = {"pages.js", "style.css", "symbol.svg"}
+OURS = {"pages.js", "palette.js", "style.css", "symbol.svg"}
 
 
 VENDORED = {

@@ -118,7 +118,7 @@ RULE_SENTENCES: list[tuple[dict[str, Any], str]] = [
     (strategy(), "everyone"),
     (rollout("25", groupId="new-checkout", stickiness="userId"), "25 % by userId, group new-checkout"),
     (rollout("25.9", stickiness="region"), "25 % by region"),
-    (rollout("25", groupId="g"), "25 % by userId or sessionId, group g"),
+    (rollout("25", groupId="g"), "25 %, group g"),
     (rollout("100"), "everyone"),
     (rollout("100", stickiness="region"), "everyone with region"),
     (rollout("10", stickiness="random"), "10 % of all requests, by chance"),
@@ -141,6 +141,13 @@ RULE_SENTENCES: list[tuple[dict[str, Any], str]] = [
 def test_a_strategy_as_a_sentence(raw: dict[str, Any], told: str) -> None:
     """The sentence has the rule, and nothing else if there are no conditions."""
     assert strategy_words(parse_strategy(raw, ""), {}) == told
+
+
+def test_the_own_group_is_not_told() -> None:
+    """The group of a rollout is told, but for the default: the name of the flag."""
+    asked = rollout("25", groupId="new")
+    assert words_of(asked, {}, "new") == whole_words(asked, {}, "new") == "25 %"
+    assert words_of(asked, {}, "old") == words_of(asked, {}) == "25 %, group new"
 
 
 def test_every_built_in_strategy_has_a_sentence() -> None:

@@ -83,7 +83,9 @@ def read_flag(client: AdminClient, found: Json) -> Json:
     )
     segments = read_segments(client.rows("/api/admin/segments", "segments"))
     for state in flag["environments"]:
-        state["strategies"] = [each | {"words": whole_words(each, segments)} for each in state.get("strategies", ())]
+        state["strategies"] = [
+            each | {"words": whole_words(each, segments, flag["name"])} for each in state.get("strategies", ())
+        ]
         state["words"] = state_words(state)
     return flag | {"tags": found.get("tags") or []}
 

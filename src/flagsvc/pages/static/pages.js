@@ -36,6 +36,17 @@ function localTimes() {
   }
 }
 
+// The hours of charts and of their tables in local time.
+const LOCAL = {
+  hour: (moment) => moment.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" }).replace(":00", ""),
+  moment: (moment) => moment.toLocaleString([], { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" }),
+};
+
+function localHours() {
+  for (const each of document.querySelectorAll("[data-local]")) each.textContent = LOCAL[each.dataset.local](new Date(each.dataset.moment));
+  for (const each of document.querySelectorAll("[data-zone]")) each.textContent = "local time";
+}
+
 function isTyping(target) {
   return target.closest("input, select, textarea, [contenteditable]") !== null;
 }
@@ -54,6 +65,22 @@ document.addEventListener("keydown", (event) => {
     window.location.assign(home.getAttribute("href") + GOES_TO[event.key]);
   }
   afterG = event.key === "g";
+});
+
+// The palette. Its script is loaded when it is first wanted; without an answer, its page opens instead.
+function openPalette(event) {
+  const link = document.querySelector("[data-palette]");
+  if (!link) return;
+  event.preventDefault();
+  import(link.dataset.palette).then((palette) => palette.open(link)).catch(() => window.location.assign(link.href));
+}
+
+document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") openPalette(event);
+});
+document.addEventListener("click", (event) => {
+  const wantsTab = event.ctrlKey || event.metaKey || event.shiftKey;
+  if (!wantsTab && event.target.closest("[data-palette]")) openPalette(event);
 });
 
 // The code of a sign-in link is in the fragment, which no server sees. A button uses it up, so that no preview of the link does.
@@ -118,7 +145,7 @@ async function obstacle() {
   }
 }
 
-// Send a form as its button does. The page that answers takes the place of this page; a file leaves it.
+// Send a form as its button does. The page that answers takes the place of this page; a file and another tab leave it.
 function send(form, button) {
   const action = form.getAttribute("action");
   const field = document.createElement("input");
@@ -129,10 +156,12 @@ function send(form, button) {
     form.append(field);
   }
   if (button?.hasAttribute("formaction")) form.action = button.formAction;
+  form.target = button?.formTarget ?? "";
   form.submit();
   field.remove();
   form.setAttribute("action", action);
-  if ("file" in form.dataset) setBusy(button, false);
+  if ("file" in form.dataset || form.target) setBusy(button, false);
+  form.target = "";
 }
 
 document.addEventListener("submit", async (event) => {
@@ -152,6 +181,21 @@ document.addEventListener("submit", async (event) => {
     } else {
       send(form, button);
     }
+  }
+}, true);
+
+// A button may change a part of the page by itself. What was typed stays.
+const buttonOf = (part, event) => (part.matches("button") ? part : event?.submitter);
+const isPressed = (part) => part.matches("button") || Boolean(part.dataset.hxBoost);
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-hx-post]");
+  if (button?.hasAttribute("data-busy")) {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  } else if (button) {
+    unsay();
+    setBusy(button, true);
   }
 }, true);
 
@@ -183,7 +227,10 @@ function showCopying(root) {
   if (navigator.clipboard) root.querySelectorAll("[data-copy]").forEach((each) => { each.hidden = false; });
 }
 
-document.addEventListener("htmx:finally:request", (event) => setBusy(event.detail.ctx.sourceEvent?.submitter, false));
+document.addEventListener("htmx:finally:request", (event) => {
+  const { sourceElement: part, sourceEvent } = event.detail.ctx;
+  setBusy(buttonOf(part, sourceEvent), false);
+});
 window.addEventListener("pageshow", () => document.querySelectorAll("[data-busy]").forEach((each) => setBusy(each, false)));
 
 function reconnecting(is) {
@@ -195,7 +242,7 @@ function reconnecting(is) {
 document.addEventListener("htmx:error", (event) => {
   const { sourceElement: part, sourceEvent, response } = event.detail.ctx ?? {};
   if (!part || response) return;
-  if (part.dataset.hxBoost) say(sourceEvent?.submitter, part, SILENT);
+  if (isPressed(part)) say(buttonOf(part, sourceEvent), part, SILENT);
   else reconnecting(true);
 });
 
@@ -252,13 +299,13 @@ document.addEventListener("htmx:after:request", (event) => {
   const { sourceElement: part, sourceEvent, response, text } = event.detail.ctx;
   const target = (part.dataset.hxTarget ?? "").slice(1) || part.id;
   const status = response.raw.status;
-  if (!part.dataset.hxBoost) reconnecting(status >= 500);
+  if (!isPressed(part)) reconnecting(status >= 500);
   if (!part.dataset.hxSelect || text.includes(`id="${target}"`)) return;
   event.preventDefault();
-  if (part.dataset.hxBoost && (status === 401 || GATEWAY.includes(status))) {
-    say(sourceEvent.submitter, part, status === 401 ? ENDED : SILENT);
-  } else if (part.dataset.hxBoost) {
-    send(part, sourceEvent.submitter);
+  if (isPressed(part) && (status === 401 || GATEWAY.includes(status))) {
+    say(buttonOf(part, sourceEvent), part, status === 401 ? ENDED : SILENT);
+  } else if (isPressed(part)) {
+    send(part.closest("form"), buttonOf(part, sourceEvent));
   } else if (response.raw.redirected) {
     poll(false);
     stream?.close();
@@ -273,12 +320,61 @@ if (document.body.dataset.live) {
   window.addEventListener("pageshow", (event) => { if (event.persisted) { follow(); tellAll(); } });
 }
 
+// Flags of the list that are ticked: how many, all of the page at once, and still ticked after the list was fetched again.
+const TICKS = "#list [type=checkbox][form=ticked]";
+const ticked = new Set();
+
+function countTicked() {
+  const boxes = [...document.querySelectorAll(`${TICKS}[name=flag]`)];
+  const count = boxes.filter((each) => each.checked).length;
+  const all = document.querySelector("[data-all]");
+  const words = document.querySelector("#ticked b");
+  const whole = document.querySelector(`${TICKS}[name=all]:checked`);
+  if (words) words.textContent = whole ? "All flags that fit" : `${count} flag${count === 1 ? "" : "s"} ticked`;
+  if (!all) return;
+  all.hidden = false;
+  all.checked = count > 0 && count === boxes.length;
+  all.indeterminate = count > 0 && count < boxes.length;
+}
+
+function tickAgain() {
+  for (const each of document.querySelectorAll(TICKS)) each.checked = ticked.has(each.value);
+  countTicked();
+}
+
+document.addEventListener("change", ({ target }) => {
+  const changed = target.matches("[data-all]") ? document.querySelectorAll(`${TICKS}[name=flag]`) : target.matches(TICKS) ? [target] : [];
+  for (const each of changed) {
+    each.checked = target.checked;
+    if (each.checked) ticked.add(each.value);
+    else ticked.delete(each.value);
+  }
+  if (changed.length) countTicked();
+});
+
+window.addEventListener("pageshow", () => {
+  for (const each of document.querySelectorAll(`${TICKS}:checked`)) ticked.add(each.value);
+  countTicked();
+});
+
+// A panel over the page closes by Escape, and by a click beside it.
+document.addEventListener("click", ({ target }) => closePanels((each) => !each.contains(target)));
+document.addEventListener("keydown", ({ key }) => { if (key === "Escape") closePanels(() => true); });
+
+function closePanels(which) {
+  for (const each of [...document.querySelectorAll("details.drop[open]")].filter(which)) {
+    if (each.contains(document.activeElement)) each.querySelector("summary").focus();
+    each.open = false;
+  }
+}
+
 function finish() {
   localTimes();
+  localHours();
   showCopying(document);
 }
 
 takeCode();
-document.addEventListener("htmx:after:swap", finish);
+document.addEventListener("htmx:after:swap", () => { finish(); tickAgain(); });
 finish();
 window.setInterval(localTimes, 20000);

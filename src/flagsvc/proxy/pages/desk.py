@@ -38,7 +38,7 @@ from flagsvc.proxy.pages.page import (
     answer_error,
     render,
 )
-from flagsvc.proxy.pages.traffic import traffic_rows
+from flagsvc.proxy.pages.traffic import Recorder, traffic_rows
 from flagsvc.proxy.pages.trying import try_rows
 from flagsvc.proxy.pages.unfolding import UnfoldedConfigurations
 from flagsvc.settings.environments import TABLE, rows_for
@@ -49,13 +49,13 @@ from flagsvc.settings.render import DEFAULT, is_shown, row_text
 from flagsvc.settings.table import OPTIONS
 
 
-def make_rows(scene: Scene, access: Access) -> tuple[PageRow, ...]:
+def make_rows(scene: Scene, access: Access, recorder: Recorder) -> tuple[PageRow, ...]:
     configurations = UnfoldedConfigurations()
     return (
         *status.ROWS,
         *flag_rows(configurations),
         *try_rows(configurations, scene),
-        *traffic_rows(scene),
+        *traffic_rows(recorder),
         status.CHANGES_ROW,
         CONFIG_ROW,
         *stream_rows(scene, access),
@@ -145,14 +145,21 @@ ALLOWED: Final = (b"allow", b"GET, HEAD, POST")
 class PagesContract(Contract):
     """Answers requests for pages, and passes all others on to `service`."""
 
-    def __init__(self, service: Service, scene: Scene, access: Access, rows: Sequence[PageRow], base: str) -> None:
+    def __init__(
+        self, service: Service, scene: Scene, access: Access, rows: Sequence[PageRow], recorder: Recorder, base: str
+    ) -> None:
         headers = {**service.headers, **READ_HEADERS, b"authorization": KEY}
         super().__init__(headers, service.header_limit, service.query_limit, service.reached, service.log)
         self.service = service
         self.scene = scene
         self.access = access
         self.rows = rows
+        self.recorder = recorder
         self.roots = (base, "") if base else ("",)
+
+    async def run_beside(self) -> None:
+        """Read the counters now and then, for the page Traffic."""
+        await self.recorder.run()
 
     def check_head(self, call: Call) -> Call | Response:
         """Return the call, or the answer if its head already decides that."""
@@ -329,12 +336,14 @@ def make_desk(generations: Generations, read_counts: ReadCounts) -> Contract:
         list_environments=lambda: {
             each.name: show(each.setup, each.feed) for each in generations if isinstance(each.feed, UpstreamSync)
         },
-        read_counts=read_counts,
         resolved=setup.resolved,
         started=setup.clock.now(),
     )
     SITE.templates.load()
-    return PagesContract(service, scene, access, make_rows(scene, access), service.settings.base_path)
+    recorder = Recorder(read_counts, setup.clock, setup.service_log)
+    return PagesContract(
+        service, scene, access, make_rows(scene, access, recorder), recorder, service.settings.base_path
+    )
 
 
 def show(setup: ProxySetup, feed: UpstreamSync) -> ShownEnvironment:

@@ -62,7 +62,6 @@ class Scene(NamedTuple):
     readiness: Readiness
     read_workers: Callable[[], WorkerFigures]
     list_environments: Callable[[], Mapping[str, ShownEnvironment]]
-    read_counts: ReadCounts
     resolved: Resolved | None
     started: float
 

@@ -1,15 +1,13 @@
 """Traffic: requests per second and since the start, limits that were reached, and how often each flag was on and off.
 
-Requests are counted anyway, for the metrics. While a page asks, they are read once a second. When no page has asked for a minute,
-reading stops and everything is forgotten.
+Requests are counted anyway, for the metrics. `Recorder` reads the counters every STEP_S seconds, and when a page asks. It keeps the
+readings of an hour, so the last minutes are known when a page is first opened.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
@@ -18,12 +16,16 @@ from flagsvc.core.log import Logger, locate_error
 from flagsvc.http import reached_limits as limits
 from flagsvc.http.answers import Answer
 from flagsvc.http.metrics import LIMITS_REACHED, REQUESTS, Readings
-from flagsvc.pages.templates import line_points
+from flagsvc.pages.charts import Mark, Series, picture
 from flagsvc.proxy.pages.flags import choose_page
-from flagsvc.proxy.pages.page import PageCall, PageRow, ReadCounts, Scene, ShownEnvironment
+from flagsvc.proxy.pages.page import PageCall, PageRow, ReadCounts, ShownEnvironment
 
-SECONDS: Final = 60
-"""The seconds that are shown. Reading goes on for as many seconds after the last page."""
+STEP_S: Final = 15.0
+"""Seconds between two readings that are kept."""
+KEPT_S: Final = 3600.0
+"""Seconds that a reading is kept."""
+FRESH_S: Final = 0.9
+"""The least seconds between two readings that tell the present rate: several pages may ask in a second."""
 
 
 class Figures(NamedTuple):
@@ -40,6 +42,11 @@ class Figures(NamedTuple):
     hits: float = 0.0
     misses: float = 0.0
     limits: float = 0.0
+
+    @property
+    def refused(self) -> float:
+        """Requests that were refused or failed."""
+        return self.unauthorized + self.throttled + self.failed
 
 
 BY_NAME: Final = {
@@ -73,54 +80,110 @@ class Sample(NamedTuple):
     figures: Figures
 
 
+class Growth(NamedTuple):
+    """How much the figures grew between two samples, so many seconds apart, with `middle` between them."""
+
+    middle: float
+    seconds: float
+    figures: Figures
+
+    @property
+    def rates(self) -> Figures:
+        """The figures per second."""
+        return Figures(*(each / self.seconds for each in self.figures))
+
+
+def growth(before: Sample, after: Sample) -> Growth:
+    """Return how much the figures grew between two samples."""
+    grown = Figures(*(max(0.0, new - old) for old, new in zip(before.figures, after.figures, strict=True)))
+    return Growth((before.at + after.at) / 2, max(after.at - before.at, 0.001), grown)
+
+
 class Recorder:
-    """Reads the counters when a page asks, and then once a second until no page has asked for a minute."""
+    """Reads the counters: every STEP_S seconds while `run` runs, and when a page asks."""
 
     def __init__(self, read: ReadCounts, clock: Clock, log: Logger) -> None:
         self._read = read
         self._clock = clock
         self._log = log
-        self._samples: deque[Sample] = deque(maxlen=SECONDS + 1)
-        self._until = 0.0
-        self._task: asyncio.Task[None] | None = None
+        self._kept: deque[Growth] = deque(maxlen=int(KEPT_S / STEP_S))
+        self._began: Sample | None = None
+        self._last: deque[Sample] = deque(maxlen=2)
 
-    @property
-    def is_running(self) -> bool:
-        return self._task is not None and not self._task.done()
+    async def run(self) -> None:
+        """Keep what was counted up to each multiple of STEP_S, until cancelled."""
+        while True:
+            try:
+                await self.look()
+                self._keep(self._last[-1])
+            except Exception as error:  # only pages need it
+                self._log.error("reading the traffic failed", error=locate_error(error))
+            passed = self._clock.monotonic()
+            await self._clock.sleep((round(passed / STEP_S) + 1) * STEP_S - passed)
+
+    def _keep(self, now: Sample) -> None:
+        if self._began is not None:
+            self._kept.append(growth(self._began, now))
+        self._began = now
 
     async def look(self) -> Readings:
-        """Return the counters as they are now, and keep on reading."""
-        self._until = self._clock.monotonic() + SECONDS
+        """Return the counters as they are now."""
         found = await self._read()
-        if not self.is_running:
-            self._samples.append(Sample(self._clock.monotonic(), figures_of(found)))
-            self._task = asyncio.create_task(self._run(), name="traffic")
+        now = self._clock.monotonic()
+        if not self._last or now - self._last[-1].at >= FRESH_S:
+            self._last.append(Sample(now, figures_of(found)))
         return found
 
-    async def _run(self) -> None:
-        try:
-            while self._clock.monotonic() < self._until:
-                await self._clock.sleep(1.0)
-                self._samples.append(Sample(self._clock.monotonic(), figures_of(await self._read())))
-        except Exception as error:  # a page must not fail for it; the next one starts again
-            self._log.error("reading the traffic failed", error=locate_error(error))
-        finally:
-            self._samples.clear()
+    def now(self) -> Figures | None:
+        """Return the figures per second between the last two readings; None before there are two."""
+        return growth(*self._last).rates if len(self._last) == 2 else None
 
-    def rates(self) -> list[Figures]:
-        """Return the figures per second of the last seconds, the newest one last; none before the first second has passed."""
-        return list(differences(self._samples))
-
-
-def differences(samples: Iterable[Sample]) -> Iterable[Figures]:
-    """Yield how much the figures grow in a second between two samples."""
-    for before, after in pairwise(samples):
-        seconds = max(after.at - before.at, 0.001)
-        yield Figures(*(max(0.0, new - old) / seconds for old, new in zip(before.figures, after.figures, strict=True)))
+    def bars(self, span: float) -> list[Figures]:
+        """Return the figures per second in each of the last BARS times `span` seconds, the present ones last."""
+        found: dict[int, list[Growth]] = defaultdict(list)
+        unkept = [] if self._began is None else [growth(self._began, self._last[-1])]
+        for each in (*self._kept, *unkept):
+            found[int(each.middle // span)].append(each)
+        last = int(self._clock.monotonic() // span)
+        return [average(found.get(place, ())) for place in range(last - BARS + 1, last + 1)]
 
 
-HEIGHT: Final = 20
-"""The height of the line, in units of its drawing. Its width is a unit for each second."""
+def average(grown: Sequence[Growth]) -> Figures:
+    """Return the figures per second of some times together; zeros for no time."""
+    seconds = sum(each.seconds for each in grown) or 1.0
+    return Figures(*(sum(column) / seconds for column in zip(*(each.figures for each in grown), strict=True)))
+
+
+BARS: Final = 60
+"""The bars of the picture."""
+
+
+class Window(NamedTuple):
+    """What the picture shows: in words, how many seconds a bar has, and what is written below, in equal distances."""
+
+    words: str
+    span: float
+    marks: tuple[str, ...]
+
+
+WINDOWS: Final = {
+    "": Window("last 15 minutes", KEPT_S / 4 / BARS, ("−15 min", "−12", "−9", "−6", "−3")),
+    "hour": Window("last hour", KEPT_S / BARS, ("−60 min", "−45", "−30", "−15")),
+}
+
+
+def picture_of(recorder: Recorder, window: Window) -> dict[str, Any]:
+    """Return the requests per second as a picture: those that were answered, and above them those that were refused or failed."""
+    bars = recorder.bars(window.span)
+    return picture(
+        [
+            Series("answered", "yes", [round(each.requests - each.refused, 2) for each in bars]),
+            Series("refused or failed", "bad", [round(each.refused, 2) for each in bars]),
+        ],
+        [Mark(each) for each in window.marks],
+    )
+
+
 WHY: Final[dict[str, str]] = {
     limits.HEADERS: "the header block was too large (431)",
     limits.QUERY: "the query was too long (414)",
@@ -153,20 +216,26 @@ ORDERS: Final[dict[str, Order]] = {
 """Order of the flags → what they are sorted by: all requests, requests that got yes or no, or their names."""
 
 
-def traffic_rows(scene: Scene) -> tuple[PageRow, ...]:
-    recorder = Recorder(scene.read_counts, scene.clock, scene.log)
+def traffic_rows(recorder: Recorder) -> tuple[PageRow, ...]:
+    """Return the row of the page."""
 
     async def show(call: PageCall) -> Answer:
         readings = await recorder.look()
         shown = call.environment(call.given("environment"))
-        rates = recorder.rates()
+        now, window = recorder.now(), WINDOWS.get(call.given("span"), WINDOWS[""])
         return Answer(
             {
                 "environment": shown.name,
                 "environments": [name for name in call.scene.list_environments() if name],
-                "now": rates[-1]._asdict() if rates else None,
-                "seconds": [round(each.requests, 1) for each in rates],
-                "line": draw_line(rates),
+                "span": call.given("span"),
+                "words": window.words,
+                "spans": [
+                    {"words": each.words, "address": address_of(call, shown, span=name)}
+                    for name, each in WINDOWS.items()
+                ],
+                "secondsOfBar": window.span,
+                "picture": picture_of(recorder, window),
+                "now": None if now is None else now._asdict(),
                 "since": figures_of(readings)._asdict(),
                 "routes": list_routes(readings),
                 "limits": list_limits(readings),
@@ -176,13 +245,6 @@ def traffic_rows(scene: Scene) -> tuple[PageRow, ...]:
         )
 
     return (PageRow("/traffic", "traffic.html", show),)
-
-
-def draw_line(rates: Sequence[Figures]) -> dict[str, Any]:
-    """Return the line of the requests: its points, its size and the highest number in it."""
-    values = [each.requests for each in rates]
-    points = line_points(values, HEIGHT, SECONDS - len(rates))
-    return {"points": points, "width": SECONDS, "height": HEIGHT, "highest": round(max(values, default=0.0), 1)}
 
 
 def list_routes(readings: Readings) -> list[dict[str, Any]]:
@@ -228,11 +290,22 @@ async def describe_usage(call: PageCall, shown: ShownEnvironment) -> dict[str, A
     names.sort(key=lambda name: rank(counts[name], name))
     await call.slices.rest()
     page, place = choose_page(call, names)
-    kept = {"q": query, "sort": order, "environment": shown.name}
     return {
         "flags": [{"name": name, "yes": counts[name][0], "no": counts[name][1]} for name in page],
         **place,
         "q": query,
         "sort": order if order in ORDERS else "",
-        "address": urlencode({name: text for name, text in kept.items() if text}),
+        "address": address_of(call, shown),
     }
+
+
+def address_of(call: PageCall, shown: ShownEnvironment, **other: str) -> str:
+    """Return what follows the `?` in the address of this page, with `other` parameters."""
+    kept = {
+        "q": call.given("q"),
+        "sort": call.given("sort"),
+        "environment": shown.name,
+        "span": call.given("span"),
+        **other,
+    }
+    return urlencode({name: text for name, text in kept.items() if text})

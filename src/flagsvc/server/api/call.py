@@ -28,7 +28,9 @@ from flagsvc.server.store.batch.differences import DifferingFlags
 from flagsvc.server.store.documents import UnfoldedDocuments
 from flagsvc.server.store.keyring import KeyRenewal, Keyring
 from flagsvc.server.store.store import Store
+from flagsvc.server.webhooks.reach import Reach
 from flagsvc.server.webhooks.sender import OUTCOMES, Counts
+from flagsvc.server.webhooks.trials import Trials
 
 if TYPE_CHECKING:
     from flagsvc.server.store.documents import Documents
@@ -53,9 +55,9 @@ class ApiContext:
     knows who polls, and what each has. `unfolded` has documents for explanations, `differing` what differs between environments.
     `streams` are the open streams of pages. `trust` is the option trustProxy, and `tries` are the tries to sign in that are left,
     `ways` the ways to sign in beside tokens and links. `renewal` makes new tokens known. `attempts` counts those of webhooks,
-    `malformed` the ENTRIES of reports that cannot be read. `described` are the operations of the OpenAPI document that another
-    contract answers. `metrics_apart`
-    tells that callers get no metrics, because operators have an address of their own.
+    `trials` sends tests of webhooks that are not stored, `malformed` counts the ENTRIES of reports that cannot be read. `described`
+    are the operations of the OpenAPI document that another contract answers. `metrics_apart` tells that callers get no metrics,
+    because operators have an address of their own.
     """
 
     store: Store
@@ -76,6 +78,7 @@ class ApiContext:
     described: list[Operation] = field(default_factory=list)
     ways: SignInWays = field(default_factory=SignInWays)
     attempts: Counts[str] = field(default_factory=lambda: Counts(OUTCOMES))
+    trials: Trials = field(default_factory=lambda: Trials(Reach(())))
     metrics_apart: bool = False
     malformed: Counts[str] = field(default_factory=lambda: Counts([ENTRIES]))
     renewal: KeyRenewal = field(init=False)

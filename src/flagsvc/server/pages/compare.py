@@ -10,10 +10,12 @@ from urllib.parse import urlencode
 from flagsvc.http.answers import Answer
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.pages.edits import Look, problems_of
-from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, PLAIN_FILTERS, choices, read_filters, read_search
+from flagsvc.server.pages.edits import Look
+from flagsvc.server.pages.flag_search import ADDRESS, PAGE_SIZE, read_active_search, read_query
+from flagsvc.server.pages.flags import MAX_PAGE, choices, read_filters
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.pages.plans import beside, preview_plans, submit_plans
+from flagsvc.server.pages.problems import Problem, problems_of
 from flagsvc.server.store.batch.exporting import read_flag_states
 from flagsvc.server.store.batch.planning import ImportRequest, make_copies
 from flagsvc.server.store.checks import Json
@@ -23,14 +25,14 @@ from flagsvc.server.store.resources.feature_views import read_segment_specs
 from flagsvc.server.store.store import Tx
 
 SOURCE, TARGET = "from", "to"
-FILTERS: Final = (SOURCE, TARGET, "q", *PLAIN_FILTERS, "tag", "sort", "order")
+FILTERS: Final = (SOURCE, TARGET, *ADDRESS)
 """What the address may have besides the number of the page."""
 FLAG, ALL = "flag", "all"
 """The fields of the form: a ticked flag, and whether all that differ are wanted, on every page."""
 NEEDED: Final = "UPDATE_FEATURE"
 """The permission that every import needs; others depend on what changes."""
-NOT_TWO: Final = "Choose two different environments."
-NONE_TICKED: Final = "Tick at least one flag."
+NOT_TWO: Final = Problem("Choose two different environments.", TARGET)
+NONE_TICKED: Final = Problem("Tick at least one flag.", FLAG)
 
 
 class Pair(NamedTuple):
@@ -49,11 +51,11 @@ class Difference(NamedTuple):
 
 def choose_pair(known: Sequence[str], given: dict[str, str]) -> Pair:
     """Return the environments of an address; where it names none, the first ones. Raises CallerError (400, 404)."""
-    wanted = [given[name] for name in (SOURCE, TARGET) if name in given]
-    for name in wanted:
-        if name not in known:
-            raise not_found(f"There is no environment {name}")
-    source = given.get(SOURCE) or next((each for each in known if each not in wanted), "")
+    wanted = {name: given[name] for name in (SOURCE, TARGET) if name in given}
+    for name, environment in wanted.items():
+        if environment not in known:
+            raise not_found(Problem(f"There is no environment {environment}. Choose another one.", name))
+    source = given.get(SOURCE) or next((each for each in known if each not in wanted.values()), "")
     target = given.get(TARGET) or next((each for each in known if each != source), "")
     if source == target:
         raise bad_data(NOT_TWO)
@@ -63,7 +65,7 @@ def choose_pair(known: Sequence[str], given: dict[str, str]) -> Pair:
 def find_differences(call: ApiCall, tx: Tx, pair: Pair, given: dict[str, str]) -> list[Difference]:
     """Return the flags of the filters that differ, in the order of the address."""
     differing = call.server.differing.find(tx, *pair)
-    names = feature_search.list_names(tx, read_search(given, 1))
+    names = feature_search.list_names(tx, read_active_search(given, 1))
     return [Difference(name, differing[name]) for name in names if name in differing]
 
 
@@ -102,7 +104,7 @@ def show_page(call: ApiCall, look: Look | None = None) -> Answer:
         "all": call.form.has(ALL),
         "environments": [{"value": each, "text": each} for each in known],
         "choices": offered,
-        "problems": look.problems,
+        "problems": [*look.problems, *read_query(read_filters(call, ADDRESS)).problems],
         "changed": look.conflict,
         "found": found,
     }
@@ -152,7 +154,7 @@ def describe(tx: Tx, pair: Pair, listed: Sequence[Difference]) -> list[Json]:
     found = []
     for each in listed:
         row = rows[each.name]
-        one, other = beside(left[each.name], right[each.name], segments)
+        one, other = beside(each.name, left[each.name], right[each.name], segments)
         told = {"name": row.name, "project": row.project, "type": row.type, "stale": row.stale}
         found.append(told | {"copyable": each.copyable, SOURCE: one, TARGET: other})
     return found

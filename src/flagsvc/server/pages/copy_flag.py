@@ -14,13 +14,14 @@ from flagsvc.server.pages.flag import read_flag, require_flag
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.plans import preview_plans, submit_plans
+from flagsvc.server.pages.problems import Problem
 from flagsvc.server.store.batch.planning import ImportRequest, make_copies
 from flagsvc.server.store.errors import bad_data
 from flagsvc.server.store.store import Tx
 
 SOURCE, TARGET = "from", "to"
-NONE_TICKED: Final = "Tick at least one environment to copy to."
-ITSELF: Final = "The flag cannot be copied to the environment that it is copied from."
+NONE_TICKED: Final = Problem("Tick at least one environment to copy to.", TARGET)
+ITSELF: Final = Problem("The flag cannot be copied to the environment that it is copied from.", TARGET)
 
 
 def make_requests(call: ApiCall, tx: Tx) -> list[ImportRequest]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from flagsvc.http.shapes import Shape, ShapeError, check
 from flagsvc.pages.forms import Form, read_whole
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.page import see_other
+from flagsvc.server.pages.problems import problems_of, reasons_of
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.store import Tx
@@ -32,7 +33,7 @@ class Look:
     """
 
     status: int = 200
-    problems: list[str] = field(default_factory=list)
+    problems: Sequence[str] = ()
     preview: bool = False
     conflict: bool = False
     by_whom: bool = False
@@ -54,20 +55,6 @@ def require_unchanged(stored: Any, digest: str) -> None:
         raise ChangedMeanwhileError
 
 
-def problems_of(error: CallerError | ShapeError) -> tuple[int, list[str]]:
-    """Return the status and the messages of an error, for the page with the form."""
-    if isinstance(error, ShapeError):
-        return 400, [str(each["message"]) for each in error.details]
-    return error.status, [str(each.get("message", error.message)) for each in error.details]
-
-
-def reasons_of(error: CallerError | ShapeError) -> tuple[int, list[str]]:
-    """Return what `problems_of` returns, with the message of an error that has reasons before them."""
-    status, found = problems_of(error)
-    first = [error.message] if isinstance(error, CallerError) and status != 400 else []
-    return status, list(dict.fromkeys((*first, *found)))
-
-
 def checked(shape: Shape, body: Json) -> Json:
     """Return a body as the admin API reads it. Raises ShapeError (400)."""
     read = check(shape, body)
@@ -86,33 +73,60 @@ def differences(parts: Mapping[str, str], theirs: Json, mine: Json) -> list[Json
 
 def changed_meanwhile(*problems: str, by_whom: bool = True) -> Look:
     """Return the look of a page where nothing was done, because someone else changed the same; `by_whom` tells who it was."""
-    return Look(CONFLICT, list(problems), by_whom=by_whom)
+    return Look(CONFLICT, problems, by_whom=by_whom)
+
+
+class Told(NamedTuple):
+    """What a button did to the rows of a form: the id of the row where the eye is, and a sentence."""
+
+    row: str
+    words: str
 
 
 class Rows(NamedTuple):
-    """Rows of a form: what its buttons call one, the most of them, and an empty one. The hidden field `things` has their number."""
+    """Rows of a form: what its buttons call one, the most of them, and an empty one. The hidden field `things` has their number.
+
+    `named` is the member that a button can set.
+    """
 
     thing: str
     most: int
     empty: Json
+    named: str = ""
 
     def places(self, form: Form) -> range:
         return range(min(read_whole(form.text(f"{self.thing}s")) or 0, self.most))
 
-    def press(self, rows: list[Json], button: str) -> None:
-        """Change rows as a button says: `add-thing`, `remove-thing:2`, `thing-up:2`, `thing-down:2`. Others change nothing."""
-        action, _, place = button.partition(":")
+    def press(self, rows: list[Json], button: str) -> Told | None:
+        """Change rows as a button says, and tell what it did: `add-thing`, `remove-thing:2`, `thing-up:2`, `thing-down:2`.
+
+        `name-thing:2:text` sets the member that has a name. Any other button changes nothing: None.
+        """
+        action, _, rest = button.partition(":")
+        place, _, name = rest.partition(":")
         at = read_whole(place)
         if action == f"add-{self.thing}" and len(rows) < self.most:
             rows.append(deepcopy(self.empty))
-        elif at is None or at >= len(rows):
-            return
-        elif action == f"remove-{self.thing}":
+            return self._told(len(rows), "is added")
+        if at is None or at >= len(rows):
+            return None
+        if action == f"remove-{self.thing}":
             rows.pop(at)
-        elif action == f"{self.thing}-up" and at > 0:
-            rows.insert(at - 1, rows.pop(at))
-        elif action == f"{self.thing}-down":
-            rows.insert(at + 1, rows.pop(at))
+            return self._told(
+                at + 1, f"is removed; {len(rows)} {'is' if len(rows) == 1 else 'are'} left", min(at + 1, len(rows))
+            )
+        if action == f"name-{self.thing}" and self.named:
+            rows[at][self.named] = name
+            return self._told(at + 1, f"has the {self.named} {name} now")
+        steps = {f"{self.thing}-up": -1, f"{self.thing}-down": 1}
+        to = at + steps.get(action, 0)
+        if action not in steps or not 0 <= to < len(rows):
+            return None
+        rows.insert(to, rows.pop(at))
+        return self._told(at + 1, f"is {self.thing} {to + 1} now", to + 1)
+
+    def _told(self, number: int, words: str, row: int | None = None) -> Told:
+        return Told(f"{self.thing}-{number if row is None else row}", f"{self.thing.capitalize()} {number} {words}.")
 
 
 def press(
@@ -120,19 +134,21 @@ def press(
     rows: Iterable[tuple[Rows, list[Json]]],
     save: Callable[[], Answer],
     again: Callable[[Look], Answer],
-    problems: Sequence[str] = (),
+    problems_of_form: Callable[[], Sequence[str]] = tuple,
 ) -> Answer:
     """Do what the button of a form says: save it, show what saving changes, or change the rows of the form.
 
-    A form with `problems` is not saved.
+    A form with problems is not saved. They are looked for where it is to be saved or previewed.
     """
     do = call.form.text("do") or PREVIEW
+    asked = do in (SAVE, PREVIEW)
+    problems = problems_of_form() if asked else ()
     if do == SAVE and not problems:
         return save()
-    for kind, found in rows:
-        kind.press(found, do)
-    asked = do in (SAVE, PREVIEW)
-    return again(Look(400 if do == SAVE else 200, list(problems) if asked else [], preview=asked))
+    told = [kind.press(found, do) for kind, found in rows]
+    answer = again(Look(400 if do == SAVE else 200, problems, preview=asked))
+    pressed = next((each._asdict() for each in told if each is not None), None)
+    return replace(answer, body=answer.body | {"told": pressed})
 
 
 def base_of(call: ApiCall, typed: Json | None, look: Look, stored: Any) -> str:
@@ -146,7 +162,7 @@ def make(call: ApiCall, work: Callable[[Tx], Json], again: Callable[[Look], Answ
         with call.store.writing(call.actor, "page") as tx:
             data = work(tx)
     except (CallerError, ShapeError) as error:
-        return again(Look(*problems_of(error)))
+        return again(Look(*problems_of(error, call.form)))
     return Answer(data)
 
 
@@ -168,5 +184,5 @@ def attempt(
     except ChangedMeanwhileError:
         return again(changed or Look(CONFLICT, conflict=True))
     except (CallerError, ShapeError) as error:
-        return again(Look(*reasons_of(error)))
+        return again(Look(*reasons_of(error, call.form)))
     return see_other(call, *goal, done=tx)

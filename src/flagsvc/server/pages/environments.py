@@ -1,4 +1,4 @@
-"""Environments: the list with its order, the form, the switch, and deleting."""
+"""Environments: the list with its order, the form, which adds a new one to projects, the switch, and deleting."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ from functools import partial
 
 from flagsvc.http.answers import Answer
 from flagsvc.pages.forms import Form
+from flagsvc.server.api.admin.environments import CREATE
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Handler
-from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, require_unchanged
+from flagsvc.server.pages.edits import (
+    CONFLICT,
+    ChangedMeanwhileError,
+    Look,
+    attempt,
+    checked,
+    digest_of,
+    require_unchanged,
+)
 from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, see_other
 from flagsvc.server.pages.resource import NOT_DONE, Resource, Seen
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.resources import environments
+from flagsvc.server.store.resources import environments, projects
 from flagsvc.server.store.store import Tx
 
 TYPES = ("development", "test", "pre-production", "production")
@@ -67,9 +76,27 @@ def body_of(shown: Json, stored: Json | None) -> Json:
 
 
 def more(seen: Seen) -> Json:
-    """Return the stored environment, and the usual types. The form of a stored environment has only a type."""
-    form = seen.form if seen.stored is None else {**seen.own, "type": seen.form["type"]}
-    return {"environment": seen.stored, "types": TYPES, "form": form}
+    """Return the stored environment, and the usual types. The form of a stored environment has only a type.
+
+    The form of a new one has the projects that get it: all of them, until others are typed.
+    """
+    if seen.stored is not None:
+        return {"environment": seen.stored, "types": TYPES, "form": {**seen.own, "type": seen.form["type"]}}
+    names = [each["id"] for each in projects.list_names(seen.tx)]
+    chosen = names if seen.typed is None else seen.call.form.texts("projects")
+    return {"environment": None, "types": TYPES, "form": seen.form | {"projects": chosen}, "projects": names}
+
+
+def create(call: ApiCall) -> Answer:
+    """Create an environment, and add it to the ticked projects, in one transaction."""
+    typed = read(call.form)
+
+    def work(tx: Tx) -> None:
+        made = environments.create(tx, checked(CREATE, typed))
+        for project in call.form.texts("projects"):
+            environments.add_to_project(tx, project, made["name"])
+
+    return attempt(call, work, partial(ENVIRONMENT.show_page, call, typed), "environments")
 
 
 def switch(_call: ApiCall, tx: Tx, name: str, *, enabled: bool) -> None:
@@ -84,7 +111,6 @@ ENVIRONMENT = Resource(
     rows=environments.list_all,
     list_more=list_more,
     find=environments.get,
-    create=environments.create,
     change=environments.change,
     remove=environments.remove,
     new_form={"name": "", "type": "", "enabled": True},
@@ -100,8 +126,12 @@ ENVIRONMENT = Resource(
 )
 OWN = ENVIRONMENT.own
 
+NEW = "/new-environment"
+
 ROUTES = (
     *ENVIRONMENT.routes(),
+    ENVIRONMENT.page(NEW, ENVIRONMENT.show, "environment", "The form of a new environment."),
+    ENVIRONMENT.form(NEW, create, "createEnvironment"),
     change(f"{OWN}/on", ENVIRONMENT.does(partial(switch, enabled=True)), stands_for="toggleEnvironmentOn"),
     change(f"{OWN}/off", ENVIRONMENT.does(partial(switch, enabled=False)), stands_for="toggleEnvironmentOff"),
     ENVIRONMENT.form(f"{OWN}/up", move(-1), "updateSortOrder", template="environments"),

@@ -6,20 +6,25 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from flagsvc.engine.parse import parse_strategy
+from flagsvc.engine.reading import as_object
 from flagsvc.http.answers import Answer
 from flagsvc.pages.templates import segment
-from flagsvc.reasons.words import words_of_variants
+from flagsvc.reasons.words import ROLLOUTS, rollout_of, words_of_variants
 from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Handler
-from flagsvc.server.pages.flags import SWITCH, is_protected, may
+from flagsvc.server.pages.flag_snippets import list_snippets
+from flagsvc.server.pages.flag_use import read_use
+from flagsvc.server.pages.flags import SWITCH, is_protected, may, production_first
 from flagsvc.server.pages.history import unmarked
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, go_to, page, see_other
 from flagsvc.server.pages.sign_in import local_page
+from flagsvc.server.pages.tokens import public_root
 from flagsvc.server.store.checks import Json, is_page_address
 from flagsvc.server.store.errors import not_found
-from flagsvc.server.store.resources import events, feature_environments, feature_views, features, usage
+from flagsvc.server.store.resources import events, favorites, feature_environments, feature_views, features, usage
 from flagsvc.server.store.resources.events import EventSearch
 from flagsvc.server.store.resources.feature_views import sentences_of
 from flagsvc.server.store.store import Tx, read_tags
@@ -28,6 +33,8 @@ DEPEND = "UPDATE_FEATURE_DEPENDENCY"
 EVERYONE = "everyone"
 SHOWN_EVENTS = 5
 """The events on the page of a flag; the history has all."""
+FOLD_LINES, FOLD_CHARACTERS = 3, 280
+"""How much of a long description is seen at first."""
 
 
 def show(call: ApiCall) -> Answer:
@@ -37,6 +44,9 @@ def show(call: ApiCall) -> Answer:
         if require_flag(tx, name).archived_at is not None:
             return see_other(call, "flags", name, "archived", undo=kept_notice(call))
         flag = read_flag(tx, name)
+        flag["environments"] = production_first(flag["environments"])
+        flag["use"] = read_use(call, tx, name, [each["name"] for each in flag["environments"]])
+        favorites.mark(tx, call.actor, [flag])
         flag["askedBy"] = usage.sum_by_application(tx, name)
         flag["history"], flag["events"] = read_history(tx, name)
     for state in flag["environments"]:
@@ -44,8 +54,26 @@ def show(call: ApiCall) -> Answer:
         state["may_add"] = may(call, "CREATE_FEATURE_STRATEGY", flag["project"], state["name"])
         state["may_vary"] = may(call, VARIANTS_PERMISSION, flag["project"], state["name"])
         state["may_order"] = may(call, "UPDATE_FEATURE_STRATEGY", flag["project"], state["name"])
-    bounds = {"hours": usage.SHOW_HOURS, "most": usage.MAX_APPLICATIONS}
-    return Answer({"flag": flag, "may_depend": call.actor.may(DEPEND, project=flag["project"])} | bounds)
+    flag["folded"] = fold(flag["description"] or "")
+    has_variants = any(each["variants"] for state in flag["environments"] for each in (state, *state["strategies"]))
+    shown = {
+        "flag": flag,
+        "may_depend": call.actor.may(DEPEND, project=flag["project"]),
+        "snippets": list_snippets(public_root(call), name, has_variants=has_variants),
+        "hours": usage.SHOW_HOURS,
+        "most": usage.MAX_APPLICATIONS,
+    }
+    return Answer(shown)
+
+
+def fold(text: str) -> Json:
+    """Return the first lines of a text, and the rest of one that is long."""
+    lines = text.splitlines(keepends=True)
+    first = "".join(lines[:FOLD_LINES])
+    if len(first) > FOLD_CHARACTERS:
+        end = first.rfind(" ", 1, FOLD_CHARACTERS)
+        first = first[: end if end > 0 else FOLD_CHARACTERS]
+    return {"first": first, "rest": text[len(first) :]}
 
 
 def read_history(tx: Tx, name: str) -> tuple[list[Json], int]:
@@ -71,7 +99,14 @@ def read_flag(tx: Tx, name: str) -> Json:
         state["variant_words"] = words_of_variants(state["variants"])
         for strategy in state["strategies"]:
             strategy["variant_words"] = words_of_variants(strategy["variants"])
+            strategy["share"] = share_of(strategy)
     return flag
+
+
+def share_of(strategy: Json) -> int | None:
+    """Return the percentage of a rollout; None for another strategy."""
+    spec = parse_strategy(as_object(dict(strategy), "strategy"), "strategy")
+    return rollout_of(spec).share if spec.name in ROLLOUTS else None
 
 
 def state_words(parent: Json) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Row
@@ -28,6 +29,7 @@ from flagsvc.server.pages.flags import project_choices
 from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.problems import under
 from flagsvc.server.shapes.batch import FEATURE_LINK
 from flagsvc.server.shapes.feature_bodies import CREATE_FEATURE, PATCHES
 from flagsvc.server.store.checks import Json
@@ -38,6 +40,7 @@ from flagsvc.server.store.timestamps import format_time
 CREATE, UPDATE, ARCHIVE = "CREATE_FEATURE", "UPDATE_FEATURE", "DELETE_FEATURE"
 PARTS = {"description": "Description", "type": "Type", "stale": "Stale", "impressionData": "Impression data"}
 """Member of a flag that the form changes → what people call it."""
+NO_TAG = {"type": "", "value": ""}
 CHANGED_LINK = (
     "Nothing was done: someone changed this link meanwhile. The page shows what it is now. You typed `{url}` `{title}`."
 )
@@ -73,7 +76,7 @@ def new_page(call: ApiCall, shown: Json, look: Look) -> Answer:
     data = {"flag": None, "form": shown, "project": project, "projects": listed, "types": kinds()}
     rights = {"may": call.actor.may(CREATE, project=project), "permission": CREATE, "may_archive": False}
     rest = {"base": "", "problems": look.problems, "changed": False, "last_change": None}
-    rest |= {name: [] for name in ("conflict_rows", "tags", "tag_types", "links")}
+    rest |= {name: [] for name in ("conflict_rows", "tags", "tag_types", "links")} | {"tag": NO_TAG}
     return Answer(data | rights | rest, look.status)
 
 
@@ -82,9 +85,16 @@ def kinds() -> list[Json]:
 
 
 def edit_page(
-    call: ApiCall, typed: Json | None = None, look: Look | None = None, typed_links: dict[str, Json] | None = None
+    call: ApiCall,
+    typed: Json | None = None,
+    look: Look | None = None,
+    typed_links: dict[str, Json] | None = None,
+    tag: Json | None = None,
 ) -> Answer:
-    """Return the page with the form of a flag, its tags and links, and what archives it. Raises CallerError (404)."""
+    """Return the page with the form of a flag, its tags and links, and what archives it. Raises CallerError (404).
+
+    `typed`, `typed_links` and `tag` are what was typed, in the form of the flag, of links by their ids, and of a new tag.
+    """
     look = look or Look()
     name = call.params["featureName"]
     with call.store.reading() as tx:
@@ -105,6 +115,7 @@ def edit_page(
         "changed": look.conflict,
         "tags": own,
         "tag_types": known,
+        "tag": tag or NO_TAG,
         "links": forms,
         "conflict_rows": differences(PARTS, told(stored), told(shown)) if look.conflict else [],
         "last_change": last,
@@ -150,14 +161,15 @@ def change_tags(call: ApiCall) -> Answer:
     name, form = call.params["featureName"], call.form
     action, _, removed = "".join(form.texts("do")[:1]).partition(":")  # a value of a tag keeps its blanks
     kind, _, value = removed.partition(":")
-    added = [{"type": form.text("type"), "value": form.text("value")}] if action == "add" else []
+    typed = {"type": form.text("type"), "value": form.text("value")}
+    added = [typed] if action == "add" else []
     gone = [{"type": kind, "value": value}] if action == "remove" else []
 
     def work(tx: Tx) -> None:
         body = checked(CHANGES, {"addedTags": added, "removedTags": gone})
         tags.change_tags_of_feature(tx, name, body["addedTags"], body["removedTags"])
 
-    return attempt(call, work, lambda look: edit_page(call, None, look), "flags", name)
+    return attempt(call, work, lambda look: edit_page(call, None, look, tag=typed), "flags", name)
 
 
 def archive(call: ApiCall) -> Answer:
@@ -199,7 +211,10 @@ def change_link(call: ApiCall, work: Callable[[Tx, str, str], object]) -> Answer
     changed = changed_meanwhile(CHANGED_LINK.format_map(typed))
 
     def again(look: Look) -> Answer:
-        return edit_page(call, None, look, {} if look is changed else {call.params.get("linkId", ""): typed})
+        if look is changed:
+            return edit_page(call, None, look)
+        link = call.params.get("linkId", "")
+        return edit_page(call, None, replace(look, problems=under(f"link{link}.", look.problems)), {link: typed})
 
     return attempt(
         call, lambda tx: work(tx, require_flag(tx, name).project, name), again, "flags", name, changed=changed

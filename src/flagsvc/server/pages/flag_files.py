@@ -22,20 +22,19 @@ from flagsvc.server.api.admin.batch import make_export
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.call import ApiCall, find_nul_pointers, make_nul_detail
 from flagsvc.server.api.errors import ApiError, invalid
-from flagsvc.server.pages.edits import SAVE, Look, problems_of
+from flagsvc.server.pages.edits import SAVE, Look
+from flagsvc.server.pages.flag_search import ADDRESS, PAGE_SIZE, read_active_search, read_query
 from flagsvc.server.pages.flags import (
     MAX_PAGE,
-    PAGE_SIZE,
-    PLAIN_FILTERS,
     choices,
     describe,
     environment_choices,
     project_choices,
     read_filters,
-    read_search,
 )
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.plans import preview_plans, try_plans
+from flagsvc.server.pages.problems import Problem, field_of, problems_of
 from flagsvc.server.shapes.batch import IMPORT
 from flagsvc.server.store.batch.planning import ImportRequest
 from flagsvc.server.store.checks import Json
@@ -43,7 +42,9 @@ from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources import environments, feature_search, features
 from flagsvc.server.store.store import Tx
 
-NO_TEXT: Final = "Choose a file, or paste a text."
+TEXT: Final = "text"
+NAMED: Final = ("project", "environment")
+NO_TEXT: Final = Problem("Choose a file, or paste a text.", TEXT)
 DATA: Final = "data"
 """The member of a whole request that has its data set."""
 
@@ -55,7 +56,7 @@ def show(call: ApiCall) -> Answer:
 
 def read_typed(call: ApiCall, text: str) -> Json:
     """Return what the form or the address names, and a text."""
-    named = {name: call.form.text(name) or call.first_value(name) or "" for name in ("project", "environment")}
+    named = {name: call.form.text(name) or call.first_value(name) or "" for name in NAMED}
     return named | {"text": text}
 
 
@@ -84,7 +85,7 @@ def read_request(typed: Json) -> ImportRequest:
         raise ApiError(400, {"message": NO_TEXT})
     value = json_text.parse(typed["text"].encode(), UTF8, as_sent=True)
     if about := about_state_export(value):
-        raise ApiError(400, {"message": f"It {about}."})
+        raise ApiError(400, {"message": Problem(f"It {about}.", TEXT)})
     is_request = isinstance(value, dict) and DATA in value
     whole = value if isinstance(value, dict) and is_request else {DATA: value}
     sent = check(IMPORT, whole | {"project": typed["project"], "environment": typed["environment"]})
@@ -95,13 +96,20 @@ def read_request(typed: Json) -> ImportRequest:
     return ImportRequest(body, sent)
 
 
-def refusal_of(error: ShapeError | HttpError) -> tuple[int, list[str]]:
-    """Return the status and the messages of what is no request."""
+def refusal_of(error: ShapeError | HttpError) -> tuple[int, list[Problem]]:
+    """Return the status and the problems of what is no request."""
     if isinstance(error, ShapeError):
-        return problems_of(error)
+        place, rule = error.problem
+        return 400, [Problem(f"In the text, `{place.removeprefix('/body') or '/'}` {rule}.", TEXT)]
     details = error.body.get("details", []) if isinstance(error, ApiError) else []
-    told = [str(each["message"]) for each in details] or [error.message.replace("the body", "The text", 1)]
-    return error.status, told
+    told = [each["message"] for each in details] or [error.message.replace("the body", "The text", 1)]
+    return error.status, [Problem(each, TEXT) for each in told]
+
+
+def of_text(problem: str) -> Problem:
+    """Return a problem of the text, if the form has no other field for it. A page can show no half of a surrogate pair."""
+    field = field_of(problem)
+    return Problem(str(json_text.whole(str(problem))), TEXT if field not in (*NAMED, "") else field)
 
 
 def show_page(call: ApiCall, typed: Json, look: Look) -> Answer:
@@ -115,7 +123,7 @@ def show_page(call: ApiCall, typed: Json, look: Look) -> Answer:
         look.status, look.problems = refusal_of(error)
     with call.store.reading() as tx:
         listed = {"project": project_choices(tx), "environment": environment_choices(tx)}
-    problems = [str(json_text.whole(each)) for each in look.problems]  # a page can show no half of a surrogate pair
+    problems = [of_text(each) for each in look.problems]
     data = {"form": typed, "choices": listed, "problems": problems, "changed": look.conflict, "found": found}
     return Answer(data, look.status)
 
@@ -124,11 +132,11 @@ TEMPLATE = "import.html"
 
 
 ENVIRONMENT: Final = "environment"
-FILTERS: Final = (ENVIRONMENT, "q", *PLAIN_FILTERS, "tag")
+FILTERS: Final = (ENVIRONMENT, *ADDRESS)
 """What the address may have besides the number of the page."""
 ALL: Final = "all"
 """The button that exports every flag of the filters; the other one exports the ticked flags."""
-NONE_TICKED: Final = "Tick at least one flag. Nothing is exported yet."
+NONE_TICKED: Final = Problem("Tick at least one flag. Nothing is exported yet.", "flag")
 NONE_FITS: Final = "No flag fits the filters, so there is nothing to export."
 NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -138,14 +146,14 @@ def choose_environment(tx: Tx, given: dict[str, str]) -> str:
     known = [each["name"] for each in environments.list_plain(tx)]
     wanted = given.get(ENVIRONMENT) or next(iter(known), "")
     if wanted not in known:
-        raise not_found(f"There is no environment {wanted}")
+        raise not_found(Problem(f"There is no environment {wanted}. Choose another one.", ENVIRONMENT))
     return wanted
 
 
 def choose_flags(call: ApiCall, tx: Tx, given: dict[str, str]) -> list[str]:
     """Return the flags to export, at least one: an export of no name would be one of all. Raises CallerError (400, 404)."""
     if call.form.text("do") == ALL:
-        names = feature_search.list_names(tx, read_search(given, 1))
+        names = feature_search.list_names(tx, read_active_search(given, 1))
         if not names:
             raise bad_data(NONE_FITS)
         return names
@@ -185,7 +193,7 @@ def show_export_page(call: ApiCall, look: Look | None = None) -> Answer:
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
     ticked = call.form.texts("flag")
     with call.store.reading() as tx:
-        found = feature_search.search(tx, read_search(given, number))
+        found = feature_search.search(tx, read_active_search(given, number))
         environment = ""
         try:
             environment = choose_environment(tx, given)
@@ -200,7 +208,7 @@ def show_export_page(call: ApiCall, look: Look | None = None) -> Answer:
             "filters": {name: given.get(name, "") for name in FILTERS} | {ENVIRONMENT: environment},
             "environments": environment_choices(tx),
             "choices": choices(tx),
-            "problems": look.problems,
+            "problems": [*look.problems, *read_query(given).problems],
             "address": urlencode(given | {ENVIRONMENT: environment}),
         }
     return Answer(data, look.status)

@@ -53,7 +53,7 @@ def submit(call: ApiCall) -> Answer:
     """Do what the button of the form says: save, show what saving changes, or add or remove a variant."""
     shown = read_form(call.form)
     rows = shown["variants"]
-    problems = variants_form.problems_of_rows(rows)
+    problems = partial(variants_form.problems_of_rows, rows)
     again = partial(show_page, call, shown)
     return press(call, [(variants_form.ROWS, rows)], lambda: save(call, shown), again, problems)
 

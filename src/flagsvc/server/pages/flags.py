@@ -1,34 +1,46 @@
-"""The list of flags: all environments beside each other, in words, with search and filters in the address."""
+"""The list of flags: environments beside each other, in few words, with the search and its filters in the address."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from functools import cache
 from urllib.parse import urlencode
 
 from flagsvc.http.answers import Answer
 from flagsvc.pages.templates import line_points
+from flagsvc.reasons.chips import join_chips
 from flagsvc.server.api.admin.features import TYPES
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.call import ApiCall
+from flagsvc.server.pages import favourites
+from flagsvc.server.pages.first_steps import list_steps
+from flagsvc.server.pages.flag_search import (
+    ADDRESS,
+    ARCHIVED,
+    PAGE_SIZE,
+    SORT,
+    SORTS,
+    read_address,
+    read_query,
+    read_search,
+)
+from flagsvc.server.pages.flag_view import MANY, read_view, show_environments
 from flagsvc.server.pages.page import page
-from flagsvc.server.store.resources import environments, feature_search, features, projects, usage
-from flagsvc.server.store.resources.feature_search import FeatureSearch
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.resources import environments, features, projects, usage
 from flagsvc.server.store.resources.feature_views import sentences_of
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.texts import split_words
 
 SWITCH = "UPDATE_FEATURE_ENVIRONMENT"
 """The permission that a switch needs."""
-PAGE_SIZE = 50
+OF_FLAG = ("UPDATE_FEATURE", "DELETE_FEATURE")
+TICKING = (SWITCH, *OF_FLAG)
+"""The permissions of which one lets somebody tick a flag."""
 MAX_PAGE = 1_000_000
 HEIGHT = 20
 """The height of the line of a flag's usage, in the units of its picture."""
-PLAIN_FILTERS = ("project", "type", "state")
-"""Filters of the address that are one value of the search's filter of the same name."""
-FILTERS = ("q", *PLAIN_FILTERS, "tag", "archived", "unseen", "sort", "order")
-"""What the address may have besides the number of the page."""
-SORTS = ("name", "type", "project", "createdAt", "lastSeenAt")
+HEADS = {"name": "name", "lastSeenAt": "-lastSeenAt"}
+"""Column whose head sorts → the order that a first press gives."""
 
 
 def read_filters(call: ApiCall, names: Iterable[str]) -> dict[str, str]:
@@ -38,21 +50,31 @@ def read_filters(call: ApiCall, names: Iterable[str]) -> dict[str, str]:
 
 def show(call: ApiCall) -> Answer:
     """Return a page of the list."""
-    given = read_filters(call, FILTERS)
+    given = read_address(call)
+    query, view = read_query(given), read_view(call)
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
     with call.store.reading() as tx:
-        found = feature_search.search(tx, read_search(given, number))
+        known = production_first(environments.list_plain(tx))
+        shown = show_environments(view, known)
+        found = favourites.search(call, tx, read_search(given, number))
+        flags = describe(tx, found["features"], [each["name"] for each in shown])
         data = {
-            "flags": add_usage(tx, add_rights(call, describe(tx, found["features"]))),
+            "flags": add_usage(tx, add_rights(call, flags)),
             "total": found["total"],
             "empty": "" if found["total"] else why_empty(tx, given),
             "page": number,
             "pages": max(1, -(-found["total"] // PAGE_SIZE)),
-            "filters": {name: given.get(name, "") for name in FILTERS},
-            "environments": [
-                {"name": each["name"], "protected": is_protected(each["type"])} for each in environments.list_plain(tx)
-            ],
-            "choices": choices(tx),
+            "filters": {name: given.get(name, "") for name in ADDRESS},
+            "active": [{"words": each.words, "without": each.without} for each in query.filters],
+            "problems": query.problems,
+            "environments": [{"name": each["name"], "protected": is_protected(each["type"])} for each in shown],
+            "offered": [{"name": each["name"], "shown": each in shown} for each in known],
+            "dense": {"chosen": view.dense, "used": view.dense or len(shown) > MANY},
+            "heads": heads_of(given),
+            "may_tick": call.actor.may(SWITCH) or any(each.permission in TICKING for each in call.actor.grants),
+            "choices": choices(tx, ARCHIVED),
+            "first_steps": list_steps(call, tx),
+            "favourites": found["favourites_first"],
         }
     place = given | ({"page": str(number)} if number > 1 else {})
     back = "/flags" + ("?" if place else "") + urlencode(place)
@@ -63,54 +85,54 @@ def why_empty(tx: Tx, given: dict[str, str]) -> str:
     """Return why the list is empty: the `server` has no flags, all of them are `archived`, or none fits the `filters`."""
     if not features.has_any(tx):
         return "server"
-    return "filters" if given else "archived"
+    return "filters" if given.keys() - {SORT} else "archived"
 
 
-def read_search(given: dict[str, str], number: int) -> FeatureSearch:
-    """Return the search for the filters of an address. `number` counts pages from 1."""
-    filters = {name: f"IS:{given[name]}" for name in PLAIN_FILTERS if name in given}
-    if "tag" in given:
-        filters["tag"] = f"INCLUDE:{given['tag']}"
-    sort = given.get("sort", "")
-    return FeatureSearch(
-        words=split_words(given.get("q", "")),
-        filters=filters,
-        archived=given.get("archived") == "true",
-        unseen_days=read_number(given.get("unseen"), 0, least=0, most=36_500),
-        sort_by=sort if sort in SORTS else "name",
-        descending=given.get("order") == "desc",
-        offset=(number - 1) * PAGE_SIZE,
-        limit=PAGE_SIZE,
-    )
+def heads_of(given: Mapping[str, str]) -> dict[str, Json]:
+    """Return for each column that sorts the address that a press on its head leads to, and how it sorts now."""
+    now = given.get(SORT) or "name"
+    found = {}
+    for column, first in HEADS.items():
+        other = column if first != column else f"-{column}"
+        is_sorted = now in (first, other)
+        direction = "" if not is_sorted else "descending" if now.startswith("-") else "ascending"
+        found[column] = {"address": urlencode({**given, SORT: other if now == first else first}), "sort": direction}
+    return found
 
 
-def describe(tx: Tx, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return features with their words in each environment."""
-    words = sentences_of(tx, [each["name"] for each in found])
+def describe(tx: Tx, found: list[Json], shown: Iterable[str] | None = None) -> list[Json]:
+    """Return features with what they do in each environment, or in those that are `shown`."""
+    sentences = sentences_of(tx, [each["name"] for each in found])
+    wanted = None if shown is None else set(shown)
     for feature in found:
         feature.setdefault("tags", [])
-        for state in feature["environments"]:
-            strategies = words.get((feature["name"], state["name"]), [])
-            state["words"] = [each["words"] for each in strategies if not each["disabled"]]
+        states = [each for each in feature["environments"] if wanted is None or each["name"] in wanted]
+        feature["environments"] = production_first(states)
+        for state in states:
+            active = [each for each in sentences.get((feature["name"], state["name"]), ()) if not each["disabled"]]
+            state["words"] = [each["words"] for each in active]
+            state["chips"] = join_chips([each["chips"] for each in active], state["variantCount"])
             state["protected"] = is_protected(state["type"])
     return found
 
 
-def add_rights(call: ApiCall, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return features with whether the caller may switch them, in each environment."""
+def add_rights(call: ApiCall, found: list[Json]) -> list[Json]:
+    """Return features with whether the caller may switch them, in each environment, and change them at all."""
+    allowed = cache(call.actor.may)
     for feature in found:
         for state in feature["environments"]:
-            state["may_switch"] = may(call, SWITCH, feature["project"], state["name"])
+            state["may_switch"] = allowed(SWITCH, feature["project"], state["name"])
+        may_switch = any(each["may_switch"] for each in feature["environments"])
+        feature["may_tick"] = may_switch or any(allowed(each, feature["project"]) for each in OF_FLAG)
     return found
 
 
-def add_usage(tx: Tx, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return features with how often they were asked for: in each of the last hours, as a line, and on and off in this hour."""
+def add_usage(tx: Tx, found: list[Json]) -> list[Json]:
+    """Return features with how often they were used in each of the last hours, also as a line."""
     hours = usage.sum_by_hour(tx, [each["name"] for each in found])
     for feature in found:
         feature["asked"] = hours.get(feature["name"], [])
         feature["line"] = line_points(feature["asked"], HEIGHT)
-        feature |= {answer: sum([each[answer] for each in feature["environments"]]) for answer in ("yes", "no")}
     return found
 
 
@@ -123,6 +145,11 @@ def is_protected(kind: str) -> bool:
     return kind == environments.ASKS_FIRST
 
 
+def production_first(states: Iterable[Json]) -> list[Json]:
+    """Return environments, or states of a flag, as pages order them: those in which pages ask come first."""
+    return sorted(states, key=lambda each: not is_protected(each["type"]))
+
+
 def project_choices(tx: Tx) -> list[dict[str, str]]:
     return [{"value": each["id"], "text": each["name"]} for each in projects.list_names(tx)]
 
@@ -131,12 +158,13 @@ def environment_choices(tx: Tx) -> list[dict[str, str]]:
     return [{"value": each["name"], "text": each["name"]} for each in environments.list_plain(tx)]
 
 
-def choices(tx: Tx) -> dict[str, list[dict[str, str]]]:
-    """Return what the filters offer."""
+def choices(tx: Tx, *states: str) -> dict[str, list[dict[str, str]]]:
+    """Return what the filters offer; `states` beside those of active flags."""
     return {
         "project": project_choices(tx),
         "type": [{"value": identity, "text": name} for identity, name, *_ in TYPES],
-        "state": [{"value": "active", "text": "active"}, {"value": "stale", "text": "stale"}],
+        "state": [{"value": each, "text": each} for each in ("active", "stale", *states)],
+        "sort": [{"value": value, "text": text} for value, text in SORTS.items()],
     }
 
 

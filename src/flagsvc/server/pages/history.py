@@ -19,7 +19,8 @@ from flagsvc.server.api.authorization import PAGES
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import invalid
 from flagsvc.server.pages.edits import Look
-from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, environment_choices, read_filters
+from flagsvc.server.pages.flag_search import PAGE_SIZE
+from flagsvc.server.pages.flags import MAX_PAGE, environment_choices, read_filters
 from flagsvc.server.pages.page import page, raw
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json

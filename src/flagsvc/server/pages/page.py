@@ -28,7 +28,9 @@ from flagsvc.server.api.pipeline import RoutedRequest
 from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
 from flagsvc.server.api.routes import OPERATIONS
 from flagsvc.server.pages.notices import QUERY, find_notice, note_done
+from flagsvc.server.pages.problems import Errors
 from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.checks import Json
 from flagsvc.server.store.store import Tx
 
 SIGN_IN_BY_HEADER = "/sign-in/header"
@@ -137,15 +139,34 @@ def read_form(head: Call, parsed: Parsed) -> Form:
 
 
 def render(template: str, call: ApiCall, answer: Answer) -> Answer:
-    """Return an answer with the page of its data, or with the data. Bytes are a file to save, and stay as they are."""
+    """Return an answer with the page of its data, or with the data. Bytes are a file to save, and stay as they are.
+
+    Data with problems also tell the field of each: `errors`. A page has what a button did to the rows of its form: `told`.
+    """
     if call.as_data:
-        return replace(answer, headers=(*answer.headers, *PAGE_HEADERS))
+        body = data_of(answer.body) if isinstance(answer.body, dict) else answer.body
+        return replace(answer, body=body, headers=(*answer.headers, *PAGE_HEADERS))
     if answer.body is None or isinstance(answer.body, bytes):
         return answer
     frame = frame_of(call.root, call.head, call.caller.actor, call.server.clock.now())
     frame = frame._replace(notice=find_notice(call, frame.pages, place_of(call, frame)))
-    body = SITE.templates.render(template, frame=frame, **answer.body)
+    body = SITE.templates.render(
+        template, **{"frame": frame, "errors": errors_of(answer.body), "told": None} | answer.body
+    )
     return replace(answer, body=body, headers=(*answer.headers, *PAGE_HEADERS))
+
+
+def errors_of(body: Json) -> Errors:
+    """Return the errors at the fields of a page."""
+    return Errors((*body.get("problems", ()), body.get("problem", "")))
+
+
+def data_of(body: Json) -> Json:
+    """Return the data of a page: its problems as plain texts, and the errors at its fields, if there are any."""
+    plain: Json = {"problems": [str(each) for each in body["problems"]]} if "problems" in body else {}
+    plain |= {"problem": str(body["problem"])} if "problem" in body else {}
+    errors = dict(errors_of(body))
+    return body | plain | ({"errors": errors} if errors else {})
 
 
 def place_of(call: ApiCall, frame: Frame) -> str:
@@ -156,9 +177,9 @@ def place_of(call: ApiCall, frame: Frame) -> str:
 
 def frame_of(root: str, head: Call, actor: Actor | None, now: float = 0.0) -> Frame:
     who, role = ("", "") if actor is None else (actor.name, actor.root_role)
-    path, theme = head.request.path.decode("latin-1"), theme_of(head.other(COOKIE))
-    frame = SITE.frame(f"{root}{PAGES}", path, who, theme, role=role, live=actor is not None, now=now)
-    return frame if actor is None else frame._replace(may_ever=actor.may_ever)
+    pages, path, theme = f"{root}{PAGES}", head.request.path.decode("latin-1"), theme_of(head.other(COOKIE))
+    frame = SITE.frame(pages, path, who, theme, role=role, live=actor is not None, now=now)
+    return frame if actor is None else frame._replace(may_ever=actor.may_ever, palette=f"{pages}/palette")
 
 
 def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: str) -> Answer:
@@ -227,25 +248,41 @@ class Setting(NamedTuple):
     words: str
 
 
-SETTINGS: tuple[Setting, ...] = (
-    Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
-    Setting("Export", "/export", "Save flags of an environment as a file that can be imported."),
-    Setting("My tokens", "/my-tokens", "Your personal tokens: create one, delete one."),
-    Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
-    Setting("People", "/people", "The users, their root roles and sessions. It needs the permission ADMIN."),
-    Setting("Projects", "/projects", "Create projects, and change their environments and members."),
-    Setting("Environments", "/environments", "Create, order, switch and delete environments."),
-    Setting(
-        "Context fields", "/context-fields", "What conditions compare: create fields, and change their legal values."
+SETTINGS: dict[str, tuple[Setting, ...]] = {
+    "Flags and data": (
+        Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
+        Setting("Export", "/export", "Save flags of an environment as a file that can be imported."),
+        Setting(
+            "Context fields",
+            "/context-fields",
+            "What conditions compare: create fields, and change their legal values.",
+        ),
+        Setting("Tag types", "/tag-types", "Create, change and delete the types of tags."),
+        Setting(
+            "Strategy types", "/strategy-types", "Custom strategies and their parameters; deprecate a strategy type."
+        ),
     ),
-    Setting("Tag types", "/tag-types", "Create, change and delete the types of tags."),
-    Setting("Webhooks", "/webhooks", "Send events to a program of yours: which, where to, and what was sent."),
-    Setting("Strategy types", "/strategy-types", "Custom strategies and their parameters; deprecate a strategy type."),
-)
+    "Access": (
+        Setting("People", "/people", "The users, their root roles and sessions. It needs the permission ADMIN."),
+        Setting("Projects", "/projects", "Create projects, and change their environments and members."),
+        Setting("Environments", "/environments", "Create, order, switch and delete environments."),
+    ),
+    "Connections": (
+        Setting("API tokens", "/tokens", "What services, apps and proxies read flags with."),
+        Setting("Proxies", "/proxies", "Who polls this server, and what each has."),
+        Setting("Webhooks", "/webhooks", "Send events to a program or a chat: which, where to, and what was sent."),
+    ),
+    "You": (
+        Setting("My tokens", "/my-tokens", "Your personal tokens: create one, delete one."),
+        Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
+    ),
+}
+"""Title of a group → its pages."""
 
 
 def show_settings(call: ApiCall) -> Answer:
-    return Answer({"settings": [each._asdict() for each in SETTINGS]})
+    groups = [{"title": title, "pages": [each._asdict() for each in pages]} for title, pages in SETTINGS.items()]
+    return Answer({"groups": groups})
 
 
 ROUTES = (

@@ -21,11 +21,11 @@ from flagsvc.server.pages.edits import (
     ChangedMeanwhileError,
     Look,
     digest_of,
-    problems_of,
     require_unchanged,
 )
 from flagsvc.server.pages.flags import is_protected
 from flagsvc.server.pages.page import see_other
+from flagsvc.server.pages.problems import problems_of
 from flagsvc.server.store.batch.importing import check_importer
 from flagsvc.server.store.batch.planning import KINDS, SAME, ImportPlan, ImportRequest, carry_out
 from flagsvc.server.store.batch.rules import PERMISSIONS
@@ -97,7 +97,7 @@ def preview_plans(call: ApiCall, make: Maker, look: Look) -> Json | None:
     try:
         return show_plans(call, make)
     except (CallerError, ShapeError) as error:
-        look.status, look.problems = problems_of(error)
+        look.status, look.problems = problems_of(error, call.form)
         return None
 
 
@@ -120,7 +120,7 @@ def try_plans(call: ApiCall, make: Maker, way: Way) -> Tx | Look:
     except RefusedError:
         return Look(400, preview=True)
     except (CallerError, ShapeError) as error:
-        return Look(*problems_of(error))
+        return Look(*problems_of(error, call.form))
 
 
 def apply_plans(call: ApiCall, make: Maker, way: Way) -> Tx:
@@ -143,7 +143,7 @@ def plan_to_json(plan: ImportPlan, segments: Mapping[str, SegmentSpec]) -> Json:
     changing = [each for each in plan.flags if each.kind != SAME]
     flags = []
     for each in changing[:SHOWN]:
-        before, after = beside(each.before, each.after, segments)
+        before, after = beside(each.name, each.before, each.after, segments)
         flags.append({"name": each.name, "kind": each.kind, "before": before, "after": after})
     counts = Counter(each.kind for each in plan.flags)
     return {
@@ -181,13 +181,15 @@ class Item(NamedTuple):
     always: bool = False
 
 
-def beside(one: Json | None, other: Json | None, segments: Mapping[str, SegmentSpec]) -> tuple[list[Json], list[Json]]:
+def beside(
+    flag: str, one: Json | None, other: Json | None, segments: Mapping[str, SegmentSpec]
+) -> tuple[list[Json], list[Json]]:
     """Return the lines of two states of a flag (`read_flag_states`); None is no flag.
 
     Each line has its `words`, whether it `differs`, and a `detail`: what differs although the two sentences are the same.
     """
-    left = list(items_of(one, segments))
-    right = list(items_of(other, segments))
+    left = list(items_of(flag, one, segments))
+    right = list(items_of(flag, other, segments))
     moved = is_reordered(one, other)
     return lines_of(left, right), lines_of(right, left, detailed=True) + [line(REORDERED, differs=True)] * moved
 
@@ -200,14 +202,14 @@ def is_reordered(one: Json | None, other: Json | None) -> bool:
     return left == right
 
 
-def items_of(state: Json | None, segments: Mapping[str, SegmentSpec]) -> Iterator[Item]:
+def items_of(flag: str, state: Json | None, segments: Mapping[str, SegmentSpec]) -> Iterator[Item]:
     """Yield what there is to say of a flag."""
     if state is None:
         yield Item("state", ABSENT, None, always=True)
         return
     yield Item("state", STATES[state["enabled"]], [state["enabled"]], always=True)
     for each in state["strategies"]:
-        yield Item("strategy", whole_words(each, segments), each, always=True)
+        yield Item("strategy", whole_words(each, segments, flag), each, always=True)
     variants = state["variants"]
     yield Item("variants", f"variants: {words_of_variants(variants) or 'none'}", variants, always=bool(variants))
     for member, title in FACTS.items():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 
 from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import ShapeError
@@ -21,11 +21,11 @@ from flagsvc.server.pages.edits import (
     checked,
     differences,
     digest_of,
-    reasons_of,
     require_unchanged,
 )
 from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.problems import reasons_of, under
 from flagsvc.server.pages.resource import NOT_DONE, Resource, Seen
 from flagsvc.server.pages.variants_form import sticky_names
 from flagsvc.server.store.actors import DEFAULT_PROJECT
@@ -77,7 +77,7 @@ def create(call: ApiCall) -> Answer:
         with call.store.writing(call.actor, "page") as tx:
             made = project_changes.create(tx, checked(CREATE, typed | {"description": typed["description"] or None}))
     except (CallerError, ShapeError) as error:
-        return show_form(call, typed, Look(*reasons_of(error)))
+        return show_form(call, typed, Look(*reasons_of(error, call.form)))
     return see_other(call, "projects", made["id"], done=tx)
 
 
@@ -144,11 +144,16 @@ def name_of(user: Json) -> str:
     return str(user.get("name") or user.get("username") or user.get("email") or user["id"])
 
 
-def do(call: ApiCall, work: Callable[[Tx], object], changed: Look | None = None) -> Answer:
-    """Do something to a project in one transaction, and return to its page: with a notice, or with what is wrong."""
-    return attempt(
-        call, work, partial(PROJECT.show_page, call, None), "projects", call.params["projectId"], changed=changed
-    )
+def do(call: ApiCall, work: Callable[[Tx], object], changed: Look | None = None, *, form: str = "") -> Answer:
+    """Do something to a project in one transaction, and return to its page: with a notice, or with what is wrong.
+
+    `form` is what the fields of the form begin with.
+    """
+
+    def again(look: Look) -> Answer:
+        return PROJECT.show_page(call, None, dataclasses.replace(look, problems=under(form, look.problems)))
+
+    return attempt(call, work, again, "projects", call.params["projectId"], changed=changed)
 
 
 def update_naming(call: ApiCall) -> Answer:
@@ -160,7 +165,7 @@ def update_naming(call: ApiCall) -> Answer:
         require_unchanged(texts_of(stored, NAMING), call.form.text("base"))
         project_changes.change_settings(tx, project, checked(SETTINGS, {"featureNaming": typed}))
 
-    return do(call, work)
+    return do(call, work, form="naming.")
 
 
 def add_environment(call: ApiCall) -> Answer:

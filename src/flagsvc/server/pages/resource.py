@@ -74,7 +74,8 @@ class Resource:
 
     `shown_of` makes a form of what is stored, and `read` of what was typed. `body_of` returns the body of the admin API for a form,
     given what is stored, None for a new one. `compare` returns the parts in which two forms differ. `rows_of` returns the rows of a
-    form that its buttons change; without it every button saves. `more` returns members that only this page has, or that differ;
+    form that its buttons change; without it every button saves. `problems` returns what is wrong with a form before it is saved,
+    given what is stored, None for a new one. `more` returns members that only this page has, or that differ;
     `list_more` does so for the list, given its rows. `lacks` and `list_lacks` are the members that the data does not have.
 
     `kept` is what of a stored one must not have changed when it is saved, and `whole` when it is deleted. `sentence` says that it
@@ -99,6 +100,7 @@ class Resource:
     more: Callable[[Seen], Json] = lambda _seen: {}
     list_more: Callable[[ApiCall, Tx, list[Json], Look], Json] = lambda _call, _tx, _rows, _look: {}
     rows_of: Callable[[Json], Iterable[tuple[Rows, list[Json]]]] | None = None
+    problems: Callable[[Tx, Form, Json, Json | None], Sequence[str]] = lambda _tx, _form, _typed, _stored: ()
     shown_of: Callable[[Json], Json] = lambda stored: stored
     kept: Callable[[Json], Any] = lambda stored: stored
     whole: Callable[[Tx, Json], Any] = lambda _tx, stored: stored
@@ -174,7 +176,7 @@ class Resource:
         key = self._key_of(call)
         with call.store.reading() as tx:
             stored = None if key is None else self.find(tx, key)
-            own = self.new_form if stored is None else self.shown_of(stored)
+            own = self._first_form(call) if stored is None else self.shown_of(stored)
             seen = Seen(call, tx, look, key, stored, own, typed)
             more = self.more(seen)
             thing = self.label if look.conflict else self.thing or self.label
@@ -198,12 +200,24 @@ class Resource:
         }
         return Answer(data | more, look.status)
 
+    def _first_form(self, call: ApiCall) -> Json:
+        """Return the form of a new one. The address may fill its name in."""
+        name = call.first_value("name") if "name" in self.new_form else None
+        return self.new_form | ({"name": name} if name else {})
+
     def submit(self, call: ApiCall) -> Answer:
         """Do what the button of the form says: save, or change the form."""
         typed = self.read(call.form)
         if self.rows_of is None:
             return self._save(call, typed)
-        return press(call, self.rows_of(typed), partial(self._save, call, typed), partial(self.show_page, call, typed))
+        rows, problems = self.rows_of(typed), partial(self._problems_of, call, typed)
+        return press(call, rows, partial(self._save, call, typed), partial(self.show_page, call, typed), problems)
+
+    def _problems_of(self, call: ApiCall, typed: Json) -> Sequence[str]:
+        """Return what is wrong with a form, before it is saved. Raises CallerError (404)."""
+        key = self._key_of(call)
+        with call.store.reading() as tx:
+            return self.problems(tx, call.form, typed, None if key is None else self.find(tx, key))
 
     def _save(self, call: ApiCall, typed: Json) -> Answer:
         """Save a form in one transaction, unless someone else changed what it was made from."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from flagsvc.engine.parse import parse_segment
-from flagsvc.pages.forms import Form
+from flagsvc.pages.forms import Form, read_whole
 from flagsvc.reasons.words import EVERYONE, constraint_words
 from flagsvc.server.api.admin.segments import read_id
 from flagsvc.server.pages.conditions import (
     CONDITIONS,
     condition_choices,
     constraints_of,
-    legal_values,
+    problems_of_rows,
     read_rows,
     rows_of,
-    show_rows,
+    shown_conditions,
+    too_many_of_segment,
+    words_without,
 )
 from flagsvc.server.pages.edits import differences, digest_of
 from flagsvc.server.pages.flags import project_choices
@@ -26,6 +28,8 @@ from flagsvc.server.store.store import Tx
 
 TEXTS = ("name", "description", "project", "base")
 PARTS = {"name": "Name", "description": "Description", "project": "Project", "words": "Conditions"}
+OF_CONDITION = "segment-of"
+"""The button of a condition that makes a segment of it: `segment-of:2`."""
 IN_USE = "It was not deleted: strategies use it. Take it out of them first."
 
 
@@ -46,7 +50,19 @@ def shown_of(stored: Json) -> Json:
 
 
 def read(form: Form) -> Json:
-    return {name: form.text(name) for name in TEXTS} | {"conditions": read_rows(form)}
+    """Return what was typed; of another form whose button makes a segment of a condition, this condition."""
+    rows = read_rows(form)
+    action, _, place = form.text("do").partition(":")
+    if action != OF_CONDITION:
+        return {name: form.text(name) for name in TEXTS} | {"conditions": rows}
+    at = read_whole(place) or 0
+    return dict.fromkeys(TEXTS, "") | {"project": form.text("project"), "conditions": rows[at : at + 1]}
+
+
+def find_problems(tx: Tx, form: Form, typed: Json, stored: Json | None) -> list[str]:
+    """Return what is wrong with the conditions, before they are saved."""
+    before = [] if stored is None else stored["constraints"]
+    return problems_of_rows(tx, form, typed["conditions"], before, too_many_of_segment)
 
 
 def body_of(shown: Json, _stored: Json | None) -> Json:
@@ -72,14 +88,15 @@ def compare(theirs: Json, mine: Json) -> list[Json]:
 def more(seen: Seen) -> Json:
     """Return what the form offers, what uses the segment, and with a preview who is in it."""
     call, tx, stored, conditions = seen.call, seen.tx, seen.stored, seen.form["conditions"]
-    needed = SEGMENT.needs(MAKE)
+    needed, shows = SEGMENT.needs(MAKE), seen.look.preview and not seen.look.problems
     offered = makes_in(call, tx, needed) if stored is None else project_choices(tx)
     return {
-        "form": seen.form | {"conditions": show_rows(conditions, legal_values(tx, conditions))},
-        "choices": condition_choices(tx) | {"projects": offered},
+        "form": seen.form | {"conditions": shown_conditions(tx, conditions)},
+        "choices": condition_choices(tx) | {"projects": offered, "most_values": segments.MAX_VALUES},
         "uses": [] if stored is None else segments.strategies_using(tx, seen.key),
-        "words": words_of(constraints_of(conditions)) if seen.look.preview else "",
-        "before": words_of(stored["constraints"]) if seen.look.preview and stored is not None else "",
+        "words": words_of(constraints_of(conditions)) if shows else "",
+        "without": words_without(constraints_of(conditions)) if shows else [],
+        "before": words_of(stored["constraints"]) if shows and stored is not None else "",
         "for_all": stored is not None or may_any(call, needed, None),
         **({"base": seen.form["base"]} if stored is None else {}),
     }
@@ -104,6 +121,7 @@ SEGMENT = Resource(
     compare=compare,
     more=more,
     rows_of=lambda typed: [(CONDITIONS, typed["conditions"])],
+    problems=find_problems,
     new="/segments/new",
     lacks=("delete_permission",),
     list_lacks=("permission",),

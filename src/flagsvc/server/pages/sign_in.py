@@ -21,6 +21,7 @@ from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import unknown_path
 from flagsvc.server.api.route import Auth
 from flagsvc.server.pages.page import SIGN_IN_BY_HEADER, change, page
+from flagsvc.server.pages.problems import Problem
 from flagsvc.server.sign_in.attempt import MAX_AGE_S, NOTED_S, Attempt, begin, read_attempt
 from flagsvc.server.sign_in.exchange import BusyError, IdTokenError, ProviderError, simple_error
 from flagsvc.server.store.errors import CallerError
@@ -36,6 +37,7 @@ START = "/flags"
 """The page after signing in, unless another one was asked for."""
 KEPT = "/sign-in/kept"
 """The page that looks whether the browser has kept the session, where this is in doubt."""
+UNKNOWN_SECRET = "This is no token of a user here, or it has expired. A link works once, within 15 minutes."  # noqa: S105  (a sentence)
 OVER_HTTP = "The browser did not keep the session, because this page came over http."
 NO_COOKIES = "The browser did not keep the session. Allow the cookies of this server."
 
@@ -74,7 +76,7 @@ def sign_in(call: ApiCall) -> Answer:
         return refuse_try(call, goal, seconds)
     opened = open_session(call, call.form.text("token"))
     if opened is None:
-        problem = "This is no token of a user here, or it has expired. A link works once, within 15 minutes."
+        problem = Problem(UNKNOWN_SECRET, "token")
         return refuse(call, goal, problem, reason="the token or link is unknown or has expired")
     call.server.tries.give_back(call.address)
     return enter(call, goal, opened)

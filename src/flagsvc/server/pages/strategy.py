@@ -11,7 +11,13 @@ from functools import partial
 from flagsvc.http.answers import Answer
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages import variants_form
-from flagsvc.server.pages.conditions import CONDITIONS, condition_choices, legal_values, show_rows
+from flagsvc.server.pages.conditions import (
+    CONDITIONS,
+    condition_choices,
+    problems_of_rows,
+    shown_conditions,
+    too_many_of_strategy,
+)
 from flagsvc.server.pages.edits import (
     ChangedMeanwhileError,
     Look,
@@ -25,6 +31,8 @@ from flagsvc.server.pages.flag import require_flag
 from flagsvc.server.pages.flags import is_protected, may
 from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.resource import MAKE, may_any
+from flagsvc.server.pages.segment import SEGMENT
 from flagsvc.server.pages.strategy_form import (
     body_of,
     content_of,
@@ -50,7 +58,17 @@ def submit(call: ApiCall) -> Answer:
     """Do what the button of the form says: save, show what saving changes, or change the form."""
     shown = read_form(call.form)
     rows = (CONDITIONS, shown["conditions"]), (variants_form.ROWS, shown["variants"])
-    return press(call, rows, lambda: save(call, shown), partial(show_page, call, shown), problems_of_form(shown))
+    problems = partial(find_problems, call, shown)
+    return press(call, rows, lambda: save(call, shown), partial(show_page, call, shown), problems)
+
+
+def find_problems(call: ApiCall, shown: Json) -> list[str]:
+    """Return what is wrong with a form, before it is saved. Raises CallerError (404)."""
+    with call.store.reading() as tx:
+        stored = find_strategy(tx, read_place(tx, call), call.params.get("strategyId"))
+        before = [] if stored is None else stored["constraints"]
+        of_conditions = problems_of_rows(tx, call.form, shown["conditions"], before, too_many_of_strategy)
+    return [*problems_of_form(shown), *of_conditions]
 
 
 def save(call: ApiCall, shown: Json) -> Answer:
@@ -112,8 +130,9 @@ def show_page(call: ApiCall, typed: Json | None = None, look: Look | None = None
             "strategy": None if stored is None else stored["id"],
             "base": shown["base"] if stored is None or not look.conflict else shown_of(stored)["base"],
             "gone": gone,
-            "form": shown | {"conditions": show_rows(shown["conditions"], legal_values(tx, shown["conditions"]))},
-            "choices": choices(tx, place, shown),
+            "form": shown | {"conditions": shown_conditions(tx, shown["conditions"])},
+            "choices": choices(tx, place, shown) | {"may_segment": may_any(call, SEGMENT.needs(MAKE), place.project)},
+            "project": place.project,
             "problems": look.problems,
             "conflict_rows": differences(shown_of(stored), shown, specs)
             if look.conflict and stored is not None

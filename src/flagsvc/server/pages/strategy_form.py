@@ -13,6 +13,7 @@ from flagsvc.reasons.words import DEFAULT
 from flagsvc.server.pages import variants_form
 from flagsvc.server.pages.conditions import constraints_of, read_rows, rows_of
 from flagsvc.server.pages.edits import digest_of
+from flagsvc.server.pages.problems import Problem
 from flagsvc.server.pages.variants_form import Variants
 from flagsvc.server.store.checks import FLEXIBLE_ROLLOUT, Json
 
@@ -21,7 +22,7 @@ ROLLOUT_FIELDS: Final = {"rollout": "rollout", "stickiness": "stickiness", "grou
 PARAMETER: Final = "p."
 """What the fields of other parameters begin with."""
 FULL: Final = 100
-WHOLE: Final = f"The rollout must be a whole number from 0 to {FULL}."
+WHOLE: Final = Problem(f"A rollout is a whole number from 0 to {FULL}.", "rollout")
 NO_GROUP: Final = "undefined"
 """The group of the variants of a strategy whose parameters have none, as SDKs have it."""
 PLACE: Final = ("id", "sortOrder", "milestoneId")
@@ -97,7 +98,7 @@ def segment_ids(shown: Json) -> list[int | str]:
     return [each if (number := read_whole(each)) is None else number for each in shown["segments"]]
 
 
-def problems_of_form(shown: Json) -> list[str]:
+def problems_of_form(shown: Json) -> list[Problem]:
     """Return what is wrong with a form that the admin API would take: shares that are no percentages."""
     share = read_whole(shown["rollout"])
     fine = share is not None and share <= FULL

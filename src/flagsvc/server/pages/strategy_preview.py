@@ -9,7 +9,7 @@ from flagsvc.engine.model import SegmentSpec
 from flagsvc.reasons.impact import AGAIN
 from flagsvc.reasons.words import DEFAULT, words_of
 from flagsvc.server.pages import variants_form
-from flagsvc.server.pages.conditions import constraints_of
+from flagsvc.server.pages.conditions import constraints_of, words_without
 from flagsvc.server.pages.strategy_form import drawn_variants, impact, segment_ids
 from flagsvc.server.store.checks import Json, fill_parameters
 
@@ -49,13 +49,13 @@ def preview_of(
     counted = bool(found.share.gained or found.share.lost)
     notes = [OF_FITTING] * (counted and bool(wanted["constraints"] or wanted["segments"]))
     return {
-        "before": "" if stored is None else words_of(stored, segments),
-        "after": words_of(wanted, segments),
+        "before": "" if stored is None else words_of(stored, segments, flag),
+        "after": words_of(wanted, segments, flag),
         "sentences": found.words(),
         "again": found.share.drawn == AGAIN,
         "share": None if before is None or after is None else {"before": before, "after": after},
         "variants": variants_form.preview(drawn_variants(stored), drawn_variants(wanted | {"parameters": filled})),
-        "notes": notes + notes_of(stored, wanted, active, enabled=enabled),
+        "notes": notes + words_without(wanted["constraints"]) + notes_of(stored, wanted, active, enabled=enabled),
     }
 
 

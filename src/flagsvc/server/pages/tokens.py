@@ -81,7 +81,7 @@ def deletes_in(actor: Actor, token: Json) -> str | None:
 
 
 def show(call: ApiCall) -> Answer:
-    return show_form(call, {"name": "", "type": "client", "environment": "", "projects": [], "expires": ""}, Look())
+    return show_form(call, {"name": "", "type": "client", "environment": "", "projects": [ALL], "expires": ""}, Look())
 
 
 def show_form(call: ApiCall, form: Json, look: Look) -> Answer:

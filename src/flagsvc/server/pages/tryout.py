@@ -25,6 +25,7 @@ from flagsvc.reasons.whole import explain_whole
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.flags import is_protected
 from flagsvc.server.pages.page import change, page
+from flagsvc.server.pages.problems import Problem
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.documents import UnfoldedDocument
 from flagsvc.server.store.resources import context_fields, environments, strategies
@@ -82,7 +83,7 @@ def evaluate(call: ApiCall) -> Answer:
         if not typed.why:
             explain_only_one(typed, results["flags"])
     except ContextError as error:
-        return Answer(data | {"results": None, "why": None, "problem": str(error)}, 400)
+        return Answer(data | {"results": None, "why": None, "problem": Problem(str(error), error.field)}, 400)
     return Answer(data | {"results": results, "why": find_reasons(call, typed, contexts), "problem": ""})
 
 
@@ -165,7 +166,8 @@ def check_size(answers: int) -> None:
     if answers > MOST_ANSWERS:
         raise ContextError(
             f"These are {answers:,} answers, and at most {MOST_ANSWERS:,} are made at once. "
-            "Give words of the names, fewer contexts, or fewer environments."
+            "Give words of the names, fewer contexts, or fewer environments.",
+            "q",
         )
 
 
@@ -276,10 +278,16 @@ ATTRIBUTES: Final = {
 """Standard field that is a text → the attribute of a context."""
 TIME: Final = "currentTime"
 NESTED: Final = "properties"
+OF_FIELDS: Final = "The field"
+"""The place of a context that the fields of the form have."""
 
 
 class ContextError(ValueError):
-    """A context that cannot be read; the message says where and what was expected."""
+    """A context that cannot be read; the message says where and what was expected. `field` is the field of the form."""
+
+    def __init__(self, message: str, field: str = "lines") -> None:
+        super().__init__(message)
+        self.field = field
 
 
 def read_pairs(form: Form) -> dict[str, str]:
@@ -297,7 +305,7 @@ def read_contexts(pairs: dict[str, str], lines: str, now: float) -> list[Context
     if len(written) > MOST_CONTEXTS:
         raise ContextError(f"There are {len(written)} contexts. At most {MOST_CONTEXTS} can be tried at once.")
     if not written:
-        return [make_context(pairs, now, "The field")]
+        return [make_context(pairs, now, OF_FIELDS)]
     return [make_context(read_line(number, line), now, f"Line {number}:") for number, line in written]
 
 
@@ -324,7 +332,8 @@ def make_context(fields: dict[str, str], now: float, place: str) -> Context:
     own = {ATTRIBUTES[name]: value for name, value in fields.items() if name in ATTRIBUTES and value}
     moment = jsdate.parse(fields[TIME]) if TIME in fields else None
     if TIME in fields and moment is None:
-        raise ContextError(f"{place} `{TIME}` must be a time, such as 2026-12-24T18:00:00Z.")
+        field = TIME if place == OF_FIELDS else "lines"
+        raise ContextError(f"{place} `{TIME}` must be a time, such as 2026-12-24T18:00:00Z.", field)
     digest = blake2b(repr(sorted(fields.items())).encode("utf-8", "replace"), digest_size=7).digest()
     return Context(
         user_id=own.get("user_id"),

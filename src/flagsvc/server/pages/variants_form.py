@@ -12,9 +12,10 @@ from flagsvc.engine.values import jsnumber
 from flagsvc.pages.forms import MAX_FIELDS, Form, read_values, show_values
 from flagsvc.reasons.impact import Draw, range_words, variant_impact
 from flagsvc.reasons.words import DEFAULT
-from flagsvc.server.pages.edits import Rows, problems_of
+from flagsvc.server.pages.edits import Rows
+from flagsvc.server.pages.problems import Problem, problems_of
 from flagsvc.server.shapes.strategies import PAYLOAD_TYPES
-from flagsvc.server.store.checks import FIXED, VARIABLE, Json, prepare_variants
+from flagsvc.server.store.checks import FIXED, TOTAL_WEIGHT, VARIABLE, Json, is_json_container, prepare_variants
 from flagsvc.server.store.errors import CallerError
 
 STICKINESS: Final = ("default", "userId", "sessionId", "random")
@@ -28,8 +29,11 @@ ROWS: Final = Rows(
 """A variant has four fields at least. Those of the variant 0 are `v0.name`, `v0.share`, …"""
 TENTHS: Final = 10
 """Parts of a percent that a weight counts."""
-BAD_SHARE: Final = "The share of the variant {} must be a percentage from 0 to 100 with one decimal at most."
-NO_TYPE: Final = "The variant {} has a payload without a type. Choose one, or empty the value."
+BAD_SHARE: Final = "A share is a number from 0 to 100 with one decimal at most."
+ALL_FIXED: Final = "One variant at least has no fixed share: it gets what the others leave."
+TOO_MUCH: Final = "The fixed shares are more than 100 % together."
+NO_JSON: Final = "The value is no JSON object or list."
+NO_TYPE: Final = "A value needs a type. Choose a type, or empty the value."
 FIRST_ONES: Final = "No user had a variant. Every user who gets the flag gets one now."
 NO_MORE: Final = "No user gets a variant any more."
 KEPT: Final = "Every user keeps the variant."
@@ -97,12 +101,19 @@ def weight_of(row: Json) -> int | None:
     return int(weight) if fine else None
 
 
-def problems_of_rows(rows: Iterable[Json]) -> list[str]:
+def problems_of_rows(rows: Sequence[Json]) -> list[Problem]:
     """Return what is wrong with fixed shares and payloads. The weights of the other variants are computed."""
     found = []
-    for each in rows:
-        found += [BAD_SHARE.format(each["name"])] * (each["fixed"] and weight_of(each) is None)
-        found += [NO_TYPE.format(each["name"])] * bool(each["payload"] and not each["type"])
+    fixed = [at for at, each in enumerate(rows) if each["fixed"]]
+    for at, each in enumerate(rows):
+        found += [Problem(BAD_SHARE, f"v{at}.share")] * (each["fixed"] and weight_of(each) is None)
+        found += [Problem(NO_TYPE, f"v{at}.type")] * bool(each["payload"] and not each["type"])
+        json = each["type"] == "json" and each["payload"]
+        found += [Problem(NO_JSON, f"v{at}.payload")] * bool(json and not is_json_container(each["payload"]))
+    if fixed and len(fixed) == len(rows):
+        found.append(Problem(ALL_FIXED, "v0.fixed"))
+    if sum(weight_of(rows[at]) or 0 for at in fixed) > TOTAL_WEIGHT:
+        found.append(Problem(TOO_MUCH, f"v{fixed[-1]}.share"))
     return found
 
 
@@ -141,7 +152,12 @@ def preview(before: Variants, wanted: Variants) -> Json:
     try:
         stored = prepare_variants([dict(each) for each in wanted.given])
     except CallerError as error:
-        return {"ranges": [], "sentences": [], "again": False, "problems": problems_of(error)[1]}
+        return {
+            "ranges": [],
+            "sentences": [],
+            "again": False,
+            "problems": [str(each) for each in problems_of(error)[1]],
+        }
     old, new = (Draw(read_specs(each.given), *each[1:]) for each in (before, wanted._replace(given=stored)))
     found = variant_impact(old, new)
     if not old.total or not new.total:

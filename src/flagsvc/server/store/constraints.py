@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -85,12 +85,18 @@ def check_limits(constraints: Sequence[Json], before: Sequence[Json] = ()) -> No
     """Raise CallerError (400) for too many constraints or values. As many as `before` had are accepted."""
     if len(constraints) > max(MAX_CONSTRAINTS, len(before)):
         raise limit_exceeded("constraints", MAX_CONSTRAINTS)
+    for index in find_long(constraints, before):
+        raise limit_exceeded(f"constraint values for {constraints[index]['contextName']}", MAX_VALUES)
+
+
+def find_long(constraints: Sequence[Json], before: Sequence[Json] = ()) -> Iterator[int]:
+    """Give the places of constraints with too many values. As many as `before` had are accepted."""
     counts = [len(each.get("values") or []) for each in before]
     for index, each in enumerate(constraints):
         count = len(each.get("values") or [])
         kept = len(before) == len(constraints) and count <= counts[index]
         if count > MAX_VALUES and not kept:
-            raise limit_exceeded(f"constraint values for {each['contextName']}", MAX_VALUES)
+            yield index
 
 
 def limit_exceeded(what: str, limit: int) -> CallerError:

@@ -281,6 +281,16 @@ links = Table(
 )
 """`id` is a ULID or UUID."""
 
+favorites = Table(
+    "favorites",
+    METADATA,
+    Column("user_id", Serial, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
+    reference("features.name", primary_key=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index("ix_favorites_feature", "feature"),
+)
+"""The features that a user has starred."""
+
 events = Table(
     "events",
     METADATA,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row, delete, func, insert, select, update
 
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found, refusal_text
 from flagsvc.server.store.outbox import DELIVERED, FAILED, WAITING, count_waiting, is_administrators, new_delivery, own
@@ -143,13 +145,19 @@ def remove(tx: Tx, number: int) -> None:
 def queue_test(tx: Tx, number: int) -> None:
     """Queue a test of a webhook, which is sent once, also by a disabled one. Raises CallerError (404)."""
     find_row(tx, number)
-    name = "system" if tx.actor is None else tx.actor.name
-    sample = {
+    values = new_delivery(number, tx.now) | {"sample": make_sample(tx.actor, tx.now)}
+    tx.db.execute(insert(deliveries).values(values))
+
+
+def make_sample(actor: Actor | None, now: datetime) -> Json:
+    """Return the event of a test by somebody; None for the server itself."""
+    name = "system" if actor is None else actor.name
+    return {
         "id": 0,
         "type": TEST,
         "createdBy": name,
-        "createdAt": format_time(tx.now),
-        "createdByUserId": None if tx.actor is None else tx.actor.id,
+        "createdAt": format_time(now),
+        "createdByUserId": None if actor is None else actor.id,
         "data": {"message": "This is a test of a webhook. Nothing has changed."},
         "preData": None,
         "tags": [],
@@ -159,7 +167,11 @@ def queue_test(tx: Tx, number: int) -> None:
         "label": "Test of a webhook",
         "summary": f"**{name}** tests this webhook",
     }
-    tx.db.execute(insert(deliveries).values(new_delivery(number, tx.now) | {"sample": sample}))
+
+
+def checked_parameters(tx: Tx, number: int | None, given: Mapping[str, Any]) -> dict[str, str]:
+    """Return parameters as they would be stored for a webhook, None for a new one. Raises CallerError (400, 404)."""
+    return check_parameters(given, {} if number is None else find_row(tx, number).parameters)
 
 
 def list_deliveries(tx: Tx, addon: int, limit: int, offset: int) -> list[Json]:

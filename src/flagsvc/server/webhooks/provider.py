@@ -219,6 +219,12 @@ def is_open(name: str) -> bool:
     return name in NAMED and not NAMED[name].sensitive
 
 
+def secrets_of(parameters: Mapping[str, str]) -> list[str]:
+    """Return what may be secret in parameters: each sensitive value, and the value of each further header."""
+    values = [value for name, value in parameters.items() if value and not is_open(name)]
+    return [*values, *json.loads(parameters.get(HEADERS) or "{}").values()]
+
+
 def origin_of(url: str) -> str:
     """Return scheme, host and port of an address: its path and query may hold secrets."""
     parts = urlsplit(url)

@@ -268,8 +268,7 @@ class Sender:
         return addon in self._lines and self._lines[addon].origin == origin
 
     def _refused(self, work: Work, answer: Answer) -> Outcome:
-        more = ", and redirects are not followed" if 300 <= answer.status < 400 else ""
-        words = f"the receiver answered with the status {answer.status}{more}"
+        words = describe_status(answer.status)
         wish = retry_after(answer.headers.get("retry-after"), self._clock.now())
         return self._failed(work, words, wish, answer.status)
 
@@ -323,6 +322,12 @@ class Sender:
                 release(tx.db, list(stopped.values()), tx.now)
         for line in self._lines.values():
             await line.transport.aclose()
+
+
+def describe_status(status: int) -> str:
+    """Return in words what the receiver answered."""
+    more = ", and redirects are not followed" if 300 <= status < 400 else ""
+    return f"the receiver answered with the status {status}{more}"
 
 
 def read_work(tx: Tx, claimed: Sequence[Claimed]) -> list[Work]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from flagsvc.http.call import StatusCounts
 from flagsvc.http.parts import PartsResponse
 from flagsvc.http.reached_limits import LIMITS
 from flagsvc.pages.live import MAX_OF_ONE
@@ -18,7 +19,7 @@ from flagsvc.proxy.configuration import State
 from flagsvc.proxy.configuration.change_log import KEPT, NAMED
 from flagsvc.proxy.pages import desk as pages_desk
 from flagsvc.proxy.pages.status import OBJECTIONS, STATES
-from flagsvc.proxy.pages.traffic import SECONDS, WHY, Recorder
+from flagsvc.proxy.pages.traffic import BARS, KEPT_S, STEP_S, WHY, Recorder
 from flagsvc.settings.load import accepted, resolve
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.render import as_json
@@ -311,23 +312,78 @@ async def test_the_usage_is_sorted_and_searched() -> None:
     assert "live-second" in await desk.text("/ui/traffic")
 
 
+class Counters:
+    """Counters of requests that grow when told to."""
+
+    def __init__(self) -> None:
+        self.counts = {"200": 0.0, "429": 0.0}
+        self.fails = False
+
+    async def read(self) -> dict[tuple[str, ...], float]:
+        """Return the readings. Raises OSError while it `fails`."""
+        if self.fails:
+            raise OSError
+        return {("flagsvc_http_requests", "/proxy", "GET", status): each for status, each in self.counts.items()}
+
+
 @asynchronous
-async def test_reading_stops_without_a_page() -> None:
-    """The counters are read once a second, and a minute after the last page no more."""
-    clock, count = FakeClock(), 0
-
-    async def read() -> dict[tuple[str, ...], float]:
-        nonlocal count
-        count += 1
-        return {("flagsvc_http_requests", "/proxy", "GET", "304"): 10.0 * count}
-
-    recorder = Recorder(read, clock, RecordingLog())
+async def test_the_last_hour_is_known_before_a_page_asks() -> None:
+    """The recorder keeps an hour and no more: by 15 seconds or by minutes, each in the bar of its time. Failures leave gaps."""
+    clock, counters, log = FakeClock(), Counters(), RecordingLog()
+    recorder = Recorder(counters.read, clock, log)
+    task = asyncio.create_task(recorder.run())
+    await clock.advance(3600)
+    counters.counts = {"200": 30.0, "429": 15.0}
+    await clock.advance(20)
+    assert [(each.requests, each.refused) for each in recorder.bars(15.0)][-3:] == [(0, 0), (3.0, 1.0), (0, 0)]
+    counters.fails = True
+    await clock.advance(30)
+    counters.fails = False
     await recorder.look()
-    assert recorder.rates() == []
-    await asyncio.sleep(0)
-    await clock.advance(1.0)
-    [rate] = recorder.rates()
-    assert rate.requests == rate.unchanged == 10.0
-    for _ in range(SECONDS + 2):
-        await clock.advance(1.0)
-    assert not recorder.is_running and recorder.rates() == [] and count <= SECONDS + 2
+    counters.counts["200"] += 20.0
+    await clock.advance(8)
+    await recorder.look()
+    now = recorder.now()
+    assert now is not None and (now.requests, now.refused) == (2.5, 0.0)
+    assert {each.event for each in log.lines} == {"reading the traffic failed"}
+    minutes = recorder.bars(60.0)
+    assert len(minutes) == BARS and minutes[-1].requests == pytest.approx(65 / 58)
+    await clock.advance(3600)
+    assert not any(each.requests for each in recorder.bars(60.0)) and len(recorder._kept) == KEPT_S / STEP_S
+    task.cancel()
+
+
+@asynchronous
+async def test_several_pages_ask_in_a_second() -> None:
+    """The present rate is that of at least a second, however often pages ask."""
+    clock, counters = FakeClock(), Counters()
+    recorder = Recorder(counters.read, clock, RecordingLog())
+    for _ in range(10):
+        await recorder.look()
+        await clock.advance(0.25)
+        counters.counts["200"] += 1
+    now = recorder.now()
+    assert now is not None and now.requests == 4.0
+
+
+@asynchronous
+async def test_the_picture_of_the_traffic() -> None:
+    """The page that is opened first has the minutes before it, as a picture with numbers; without requests it says so."""
+    desk = DeskScene()
+    assert "No request in the last 15 minutes." in await desk.text("/ui/traffic")
+    task = asyncio.create_task(desk.desk.run_beside())
+    await desk.clock.advance(60)
+    answered = StatusCounts("GET", "/proxy")
+    answered.statuses = {200: 45, 401: 15}
+    desk.runtime.generations.sources.status_counts.append(answered)
+    await desk.clock.advance(60)
+    task.cancel()
+    data = await desk.data("/ui/traffic.json?span=hour")
+    assert [(each["name"], each["values"][-3:]) for each in data["picture"]["series"]] == [
+        ("answered", [0, 0.75, 0]),
+        ("refused or failed", [0, 0.25, 0]),
+    ]
+    page = await desk.text("/ui/traffic")
+    assert 'aria-label="Requests a second, last 15 minutes. At most 4; answered 75 %; refused or failed 25 %."' in page
+    assert page.count("<title>3 answered, 1 refused or failed</title>") == 1
+    assert 'href="/ui/traffic?span=hour">Show the last hour</a>' in page

@@ -53,7 +53,11 @@ def strategy(rollout: int = 25, **more: Any) -> dict[str, Any]:
             [strategy()],
             True,
             ["25 % of the users by userId get it.", "No user loses it."],
-            [OF_FITTING, "Other strategies of this flag are active here. They may give it to users all the same."],
+            [
+                OF_FITTING,
+                "Users without `userId` do not fit.",
+                "Other strategies of this flag are active here. They may give it to users all the same.",
+            ],
         ),
         (
             strategy(10),
@@ -101,8 +105,8 @@ def row(text: str) -> dict[str, Any]:
 def test_boxes_are_bounded() -> None:
     """Legal values are boxes, ticked or not; of a field with very many, all values stay in the text."""
     few = dict.fromkeys(f"value-{number}" for number in range(MOST_BOXES))
-    (shown,) = show_rows([row("value-0\nother")], {"plan": few})
+    (shown,) = show_rows([row("value-0\nother")], {"plan": few}, [])
     assert (len(shown["boxes"]), shown["text"]) == (MOST_BOXES, "other")
     assert [each["value"] for each in shown["boxes"] if each["ticked"]] == ["value-0"]
-    (shown,) = show_rows([row("value-0\nother")], {"plan": few | {"one more": None}})
+    (shown,) = show_rows([row("value-0\nother")], {"plan": few | {"one more": None}}, [])
     assert (shown["boxes"], shown["offered"], shown["text"]) == ([], [], "value-0\nother")

@@ -14,8 +14,9 @@ from flagsvc.server.api.errors import forbidden
 from flagsvc.server.api.route import Handler, Route, by_path, reading, writing
 from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.shapes.batch import FEATURE_LINK
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import invalid, make_detail
-from flagsvc.server.store.resources import feature_archive, feature_views, features, links, whole_features
+from flagsvc.server.store.resources import favorites, feature_archive, feature_views, features, links, whole_features
 from flagsvc.server.store.resources.features import find
 from flagsvc.server.store.store import Tx
 
@@ -54,6 +55,33 @@ def list_types(call: ApiCall) -> Answer:
     return Answer({"version": 1, "types": found})
 
 
+def list_features(tx: Tx, call: ApiCall) -> dict[str, Any]:
+    """Return the features of a project. Raises CallerError (400)."""
+    tags = [_parse_tag(text, place) for place, text in enumerate(call.query.get("tag", []))] or None
+    project, prefix = call.params["projectId"], call.first_value("namePrefix")
+    found = feature_views.list_in_project(tx, project, tags=tags, prefix=prefix)
+    return {"version": 2, "features": favorites.mark(tx, call.actor, found)}
+
+
+def show_feature(tx: Tx, call: ApiCall) -> dict[str, Any]:
+    """Return a feature. Raises CallerError (404)."""
+    with_variants = call.first_value("variantEnvironments") == TRUE
+    found = feature_views.get(tx, call.params["projectId"], call.params["featureName"], with_variants=with_variants)
+    favorites.mark(tx, call.actor, [found])
+    return found
+
+
+def handle_favorite(act: Callable[[Tx, Actor, str, str], None]) -> Handler:
+    """Return a handler that calls `act` for the caller and the feature in the path. It changes no flag, so no client asks again."""
+
+    def handler(call: ApiCall) -> Answer:
+        with call.store.recording(call.actor) as tx:
+            act(tx, call.actor, call.params["projectId"], call.params["featureName"])
+        return Answer()
+
+    return handler
+
+
 def handle_features(act: Callable[[Tx, str, Sequence[str]], None]) -> Handler:
     """Return a handler that calls `act` for the features in the body."""
     return writing(lambda tx, call: act(tx, call.params["projectId"], call.body["features"]))
@@ -77,17 +105,7 @@ LINK = f"{ONE}/link"
 ROUTES = (
     route(
         path=PATH,
-        handler=reading(
-            lambda tx, call: {
-                "version": 2,
-                "features": feature_views.list_in_project(
-                    tx,
-                    call.params["projectId"],
-                    tags=[_parse_tag(text, place) for place, text in enumerate(call.query.get("tag", []))] or None,
-                    prefix=call.first_value("namePrefix"),
-                ),
-            }
-        ),
+        handler=reading(list_features),
         operation="getFeatures",
         summary="List the features of a project",
         query=(
@@ -110,14 +128,7 @@ ROUTES = (
     ),
     route(
         path=ONE,
-        handler=reading(
-            lambda tx, call: feature_views.get(
-                tx,
-                call.params["projectId"],
-                call.params["featureName"],
-                with_variants=call.first_value("variantEnvironments") == TRUE,
-            )
-        ),
+        handler=reading(show_feature),
         operation="getFeature",
         summary="Show a feature",
         query=(Parameter("variantEnvironments", "`true`: with the variants of each environment."),),
@@ -170,6 +181,20 @@ ROUTES = (
         body=shapes.CLONE_FEATURE,
         status=201,
         result=shapes.SHOWN_FEATURE,
+    ),
+    route(
+        path=f"{ONE}/favorites",
+        method="POST",
+        handler=handle_favorite(favorites.add),
+        operation="addFavoriteFeature",
+        summary="Make a feature a favorite of the caller",
+    ),
+    route(
+        path=f"{ONE}/favorites",
+        method="DELETE",
+        handler=handle_favorite(favorites.remove),
+        operation="removeFavoriteFeature",
+        summary="Make a feature no favorite of the caller",
     ),
     route(
         path=f"{PROJECT}/stale",

@@ -10,7 +10,7 @@ from flagsvc.http.shapes import Enum, Shape, String, check
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.shapes import feature_bodies as shapes
-from flagsvc.server.store.resources import feature_search
+from flagsvc.server.store.resources import favorites, feature_search
 from flagsvc.server.store.resources.feature_search import DEFAULT_LIMIT, MAX_LIMIT, FeatureSearch
 from flagsvc.server.store.texts import split_words
 
@@ -44,9 +44,12 @@ def search(call: ApiCall) -> Answer:
         descending=given.get("sortOrder") == "desc",
         offset=read_number(call.first_value("offset"), 0, least=0, most=MAX_OFFSET),
         limit=read_number(call.first_value("limit"), DEFAULT_LIMIT, least=1, most=MAX_LIMIT),
+        first_of=call.actor.id if call.first_value("favoritesFirst") == "true" and call.actor.is_user else None,
     )
     with call.store.reading() as tx:
-        return Answer(feature_search.search(tx, wanted))
+        found = feature_search.search(tx, wanted)
+        favorites.mark(tx, call.actor, found["features"])
+    return Answer(found)
 
 
 def read_number(text: str | None, default: int, *, least: int, most: int) -> int:
@@ -73,6 +76,7 @@ ROUTES = (
             Parameter("archived", "`IS:true`: only archived features, else only active ones."),
             Parameter("sortBy", "name, type, project, stale, impressionData, createdAt or archivedAt."),
             Parameter("sortOrder", "asc or desc."),
+            Parameter("favoritesFirst", "`true`: the favorites of the caller come first."),
             Parameter("offset", "How many features to skip."),
             Parameter("limit", f"How many features to return, {DEFAULT_LIMIT} by default, {MAX_LIMIT} at most."),
         ),

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select, tuple_
 
 from flagsvc.server.store.checks import Json
+from flagsvc.server.store.resources.favorites import is_favorite
 from flagsvc.server.store.resources.feature_views import counts_of, created_by, list_overviews
 from flagsvc.server.store.resources.users import names_of
 from flagsvc.server.store.schema import (
@@ -54,10 +55,12 @@ SORTS: dict[str, Any] = {
 class FeatureSearch:
     """A search. `filters` maps a parameter to its text, `OPERATOR:value,value`; `words` are substrings of texts.
 
-    With `unseen_days` it finds only features that no client has asked for in so many days.
+    A feature has any of the words, or all with `all_words`. With `unseen_days` it finds only features that no client has asked
+    for in so many days. With `first_of`, the favorites of that user come first.
     """
 
     words: Sequence[str] = ()
+    all_words: bool = False
     filters: Mapping[str, str] | None = None
     archived: bool = False
     unseen_days: int = 0
@@ -65,6 +68,7 @@ class FeatureSearch:
     descending: bool = False
     offset: int = 0
     limit: int = DEFAULT_LIMIT
+    first_of: int | None = None
 
 
 def search(tx: Tx, wanted: FeatureSearch) -> Json:
@@ -82,9 +86,27 @@ def list_names(tx: Tx, wanted: FeatureSearch) -> list[str]:
     return list(tx.db.execute(query).scalars())
 
 
+def find_by_name(tx: Tx, words: Sequence[str], most: int, first_of: int | None) -> Sequence[Row[Any]]:
+    """Return name and project of active features whose names contain every word, in any letter case.
+
+    The favorites of the user `first_of` come first, then the names that begin with the first word.
+    """
+    query = select(features.c.name, features.c.project).where(features.c.archived_at.is_(None))
+    query = query.where(*(contains(tx, features.c.name, word) for word in words))
+    first = () if first_of is None else (is_favorite(first_of).desc(),)
+    begins = [features.c.name.istartswith(word, autoescape=True).desc() for word in words[:1]]
+    return tx.db.execute(query.order_by(*first, *begins, features.c.name).limit(most)).all()
+
+
 def _order(wanted: FeatureSearch) -> tuple[Any, ...]:
     column = SORTS.get(wanted.sort_by, features.c.position)
-    return column.desc() if wanted.descending else column.asc(), features.c.position
+    first = () if wanted.first_of is None else (is_favorite(wanted.first_of).desc(),)
+    order = column.desc() if wanted.descending else column.asc()
+    if (
+        column is LAST_SEEN
+    ):  # a feature that no client has asked for is the one that is longest unused, on every database
+        order = order.nulls_last() if wanted.descending else order.nulls_first()
+    return *first, order, features.c.position
 
 
 def _conditions(tx: Tx, wanted: FeatureSearch) -> Iterable[Condition]:
@@ -94,7 +116,8 @@ def _conditions(tx: Tx, wanted: FeatureSearch) -> Iterable[Condition]:
         since = tx.now - timedelta(days=wanted.unseen_days)
         yield ~exists().where(SEEN.feature == features.c.name, SEEN.last_seen_at > since)
     if wanted.words:
-        yield or_(*(_contains_word(tx, word) for word in wanted.words))
+        together = and_ if wanted.all_words else or_
+        yield together(*(_contains_word(tx, word) for word in wanted.words))
     for name, text in (wanted.filters or {}).items():
         operator, _, values = text.partition(":")
         yield _condition(name, operator, split_list(values, name, MAX_VALUES))

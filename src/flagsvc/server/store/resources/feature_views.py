@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import Row, func, select
 
 from flagsvc.engine.model import SegmentSpec
-from flagsvc.reasons.words import read_segments, words_of
+from flagsvc.reasons.chips import describe_strategy
+from flagsvc.reasons.words import read_segments
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.members import shown
@@ -187,12 +188,13 @@ def _has_active_strategies(tx: Tx, names: Iterable[str]) -> dict[tuple[str, str]
 
 
 def sentences_of(tx: Tx, names: Sequence[str]) -> dict[tuple[str, str], list[Json]]:
-    """Return the strategies of features, each with its `words`, in order, by feature and environment."""
+    """Return the strategies of features, each with its `words` and its `chips`, in order, by feature and environment."""
     found: dict[tuple[str, str], list[Json]] = defaultdict(list)
     known = read_segment_specs(tx)
     for row, whole in strategies.wholes_of(tx, names):
         strategy = strategies.to_json(row, whole["segments"])
-        found[row.feature, row.environment].append(strategy | {"words": words_of(strategy, known)})
+        words, chips = describe_strategy(strategy, known, row.feature)
+        found[row.feature, row.environment].append(strategy | {"words": words, "chips": chips})
     return found
 
 

@@ -1,16 +1,18 @@
 """Usage metrics: how often a feature was on and off, by application, environment and hour (dialects: POST /api/client/metrics).
 
-Counts are deleted after two days (`Cleanup` calls `delete_old`). Counts of unknown features and of other projects are dropped.
-Future hours count as the current hour, and sums are capped at `MAX_COUNT`.
+After two days the counts of all applications in six hours become one row, and after a week that is deleted (`Cleanup` calls
+`tidy_up`). Counts of unknown features and of other projects are dropped. Future hours count as the current hour, and sums are
+capped at `MAX_COUNT`.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import Table, and_, case, delete, func, select, update
 
@@ -21,6 +23,12 @@ from flagsvc.server.store.timestamps import HOUR, format_time, start_of_hour
 from flagsvc.server.store.upsert import chunks, insert_into, rows_in, upsert
 
 KEEP_HOURS = 48
+"""Hours that are kept by application."""
+KEEP_DAYS = 7
+SPAN = 6
+"""Hours that are kept together after KEEP_HOURS. The first of them begins at 0, 6, 12 or 18 o'clock (UTC)."""
+ALL_APPLICATIONS = ""
+"""The name in a row that sums up the applications."""
 SHOW_HOURS = 24
 MAX_APPLICATIONS = 100
 """The most applications in the hours of one feature."""
@@ -55,6 +63,10 @@ class UsageSum:
             self.variants[name] = self.variants.get(name, 0) + number
 
 
+Sums: TypeAlias = Mapping[tuple[str, str, str, datetime], UsageSum]
+"""Sums by feature, application, environment and hour."""
+
+
 def covers_all(project: str) -> bool:
     """Return True: the report covers every project."""
     return True
@@ -64,7 +76,14 @@ def add_counts(tx: Tx, counts: Iterable[UsageCount], covers: Callable[[str], boo
     """Add reported counts to the stored ones. Counts of projects that the report does not cover are dropped."""
     sums = add_up(tx, counts)
     known = find_features(tx, {key[0] for key in sums}, covers)
-    rows = sorted((key, found) for key, found in sums.items() if key[0] in known)
+    kept = {key: found for key, found in sums.items() if key[0] in known}
+    store_sums(tx, kept)
+    save_last_seen(tx, sorted({(key[2], key[0]) for key in kept}))
+
+
+def store_sums(tx: Tx, sums: Sums) -> None:
+    """Add sums to the stored ones."""
+    rows = sorted(sums.items(), key=lambda pair: pair[0])
     columns = [dict(zip(KEY, key, strict=True)) for key, _ in rows]
     totals = [
         base | {"yes": min(found.yes, MAX_COUNT), "no": min(found.no, MAX_COUNT)}
@@ -77,11 +96,10 @@ def add_counts(tx: Tx, counts: Iterable[UsageCount], covers: Callable[[str], boo
         for variant, number in sorted(found.variants.items())
     ]
     upsert(tx, usage_variants, parts, increments(tx, usage_variants, "count"))
-    save_last_seen(tx, sorted({(key[2], key[0]) for key, _ in rows}))
 
 
-def add_up(tx: Tx, counts: Iterable[UsageCount]) -> dict[tuple[str, str, str, datetime], UsageSum]:
-    """Return the sums of counts, without old and empty ones, by feature, application, environment and hour."""
+def add_up(tx: Tx, counts: Iterable[UsageCount]) -> Sums:
+    """Return the sums of counts, without old and empty ones."""
     now = start_of_hour(tx.now)
     sums: dict[tuple[str, str, str, datetime], UsageSum] = defaultdict(UsageSum)
     for count in counts:
@@ -123,10 +141,39 @@ def save_last_seen(tx: Tx, pairs: Sequence[tuple[str, str]]) -> None:
             tx.db.execute(update(state).where(there).values(last_seen_at=tx.now))
 
 
-def delete_old(tx: Tx) -> None:
-    """Delete counts older than two days, with the counts of their variants."""
-    last = start_of_hour(tx.now) - timedelta(hours=KEEP_HOURS)
-    tx.db.execute(delete(usage).where(usage.c.hour <= last))
+def tidy_up(tx: Tx) -> bool:
+    """Delete counts older than a week, and sum up the oldest hour of those older than two days; return whether there was none."""
+    now = start_of_hour(tx.now)
+    tx.db.execute(delete(usage).where(usage.c.hour <= now - timedelta(days=KEEP_DAYS)))
+    old = usage.c.hour <= now - KEEP_HOURS * HOUR, usage.c.app_name != ALL_APPLICATIONS
+    hour = tx.db.execute(select(func.min(usage.c.hour)).where(*old)).scalar()
+    if hour is not None:
+        sum_up(tx, hour)
+    return hour is None
+
+
+def sum_up(tx: Tx, hour: datetime) -> None:
+    """Put the counts of all applications in an hour into the rows that sum up its SPAN.
+
+    A row that is deleted is given to one writer alone, so two servers do not add it twice.
+    """
+    sums: dict[tuple[str, str, str, datetime], UsageSum] = defaultdict(UsageSum)
+    span = start_of_span(hour)
+    for table in (usage_variants, usage):
+        old = delete(table).where(table.c.hour == hour, table.c.app_name != ALL_APPLICATIONS).returning(table)
+        for row in tx.db.execute(old).all():
+            found = sums[row.feature, ALL_APPLICATIONS, row.environment, span]
+            if table is usage:
+                found.yes, found.no = found.yes + row.yes, found.no + row.no
+            else:
+                found.variants[row.variant] = found.variants.get(row.variant, 0) + row.count
+    store_sums(tx, sums)
+
+
+def start_of_span(moment: datetime) -> datetime:
+    """Return the beginning of the SPAN hours of a time (UTC)."""
+    hour = start_of_hour(moment)
+    return hour - hour.hour % SPAN * HOUR
 
 
 def summarize(tx: Tx, feature: str) -> dict[str, Any]:
@@ -161,20 +208,55 @@ def sum_by_hour(tx: Tx, names: Iterable[str]) -> dict[str, list[int]]:
     return found
 
 
+def hours_of_day(now: datetime) -> list[datetime]:
+    """Return the beginnings of the last 24 hours, the current hour last."""
+    return list(last_hours(now, SHOW_HOURS))
+
+
+def spans_of_week(now: datetime) -> list[datetime]:
+    """Return the beginnings of every SPAN hours of the last seven days (UTC), today with its hours to come last."""
+    today = start_of_hour(now).replace(hour=0)
+    first = today - timedelta(days=KEEP_DAYS - 1)
+    return [first + place * SPAN * HOUR for place in range(KEEP_DAYS * 24 // SPAN)]
+
+
+def sum_between(tx: Tx, feature: str, environment: str, beginnings: Sequence[datetime]) -> list[UsageSum]:
+    """Return the counts of a feature in an environment from each beginning to the next one, with those of its variants."""
+    found = [UsageSum() for _ in beginnings]
+    for table, columns in ((usage, ("yes", "no")), (usage_variants, ("variant", "count"))):
+        here = table.c.feature == feature, table.c.environment == environment, table.c.hour >= beginnings[0]
+        for hour, *values in tx.db.execute(select(table.c.hour, *table.c[columns]).where(*here)):
+            place = found[bisect_right(beginnings, hour) - 1]
+            if table is usage:
+                place.yes, place.no = place.yes + values[0], place.no + values[1]
+            else:
+                place.variants[values[0]] = place.variants.get(values[0], 0) + values[1]
+    return found
+
+
 def sum_by_application(tx: Tx, feature: str) -> list[dict[str, Any]]:
     """Return which applications asked for a feature in the last SHOW_HOURS hours, and in which environments.
 
-    Each row has how often the feature was on and off, and the last hour with a report. Those who asked most come first; there are
-    at most MAX_APPLICATIONS rows.
+    Each row has how often the feature was on and off, how often it was asked for in the current hour, and the last hour with a
+    report. Those who asked most come first; there are at most MAX_APPLICATIONS rows.
     """
+    now = start_of_hour(tx.now)
     yes, no, last = func.sum(usage.c.yes), func.sum(usage.c.no), func.max(usage.c.hour)
-    recent = usage.c.feature == feature, usage.c.hour >= start_of_hour(tx.now) - (SHOW_HOURS - 1) * HOUR
-    query = select(usage.c.app_name, usage.c.environment, yes, no, last).where(*recent)
+    current = func.sum(case((usage.c.hour >= now, usage.c.yes + usage.c.no), else_=0))
+    recent = usage.c.feature == feature, usage.c.hour >= now - (SHOW_HOURS - 1) * HOUR
+    query = select(usage.c.app_name, usage.c.environment, yes, no, current, last).where(*recent)
     query = query.group_by(usage.c.app_name, usage.c.environment)
     rows = tx.db.execute(query.order_by((yes + no).desc(), *query.selected_columns[:2]).limit(MAX_APPLICATIONS))
     return [
-        {"appName": name, "environment": place, "yes": int(yes), "no": int(no), "lastHour": format_time(hour)}
-        for name, place, yes, no, hour in rows
+        {
+            "appName": name,
+            "environment": place,
+            "yes": int(yes),
+            "no": int(no),
+            "thisHour": int(now_asked),
+            "lastHour": format_time(hour),
+        }
+        for name, place, yes, no, now_asked, hour in rows
     ]
 
 
@@ -218,7 +300,7 @@ def read_hours(tx: Tx, feature: str, hours: float) -> dict[tuple[str, str, datet
     """Return the stored counts of a feature in the last hours, by application, environment and hour."""
     since = tx.now - timedelta(hours=hours)
     order = (usage.c.environment, usage.c.app_name, usage.c.hour)
-    rows = tx.db.execute(select(usage).where(usage.c.feature == feature, usage.c.hour >= since).order_by(*order))
+    rows = tx.db.execute(select(usage).where(usage.c.feature == feature, usage.c.hour > since).order_by(*order))
     found: dict[tuple[str, str, datetime], dict[str, Any]] = {
         (row.app_name, row.environment, row.hour): {
             "featureName": feature,
@@ -232,7 +314,7 @@ def read_hours(tx: Tx, feature: str, hours: float) -> dict[tuple[str, str, datet
         for row in rows
     }
     parts = usage_variants
-    given = select(parts).where(parts.c.feature == feature, parts.c.hour >= since).order_by(parts.c.variant)
+    given = select(parts).where(parts.c.feature == feature, parts.c.hour > since).order_by(parts.c.variant)
     for row in tx.db.execute(given):
         found[row.app_name, row.environment, row.hour]["variants"][row.variant] = row.count
     return found

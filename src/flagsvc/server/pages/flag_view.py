@@ -1,0 +1,57 @@
+"""How somebody sees the list of flags: which environments, and how dense. The browser keeps it in a cookie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+from urllib.parse import quote, unquote
+
+from flagsvc.http.answers import Answer
+from flagsvc.http.call import COOKIE
+from flagsvc.pages.headers import make_cookie, read_cookie
+from flagsvc.pages.site import redirect
+from flagsvc.server.api.authorization import PAGES
+from flagsvc.server.api.call import ApiCall
+from flagsvc.server.pages.page import change
+from flagsvc.server.pages.sign_in import local_page
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.resources import environments
+
+COOKIE_NAME: Final = "flagsvc-list"
+YEAR_S: Final = 365 * 24 * 3600
+DENSE, ROOMY = "dense", "roomy"
+MANY: Final = 6
+"""More environments than these are shown in dense rows."""
+
+
+class View(NamedTuple):
+    """Which environments are not shown, and whether rows are dense. A new environment is shown."""
+
+    hidden: frozenset[str] = frozenset()
+    dense: bool = False
+
+
+def read_view(call: ApiCall) -> View:
+    """Return what the browser keeps; everything for one that keeps nothing."""
+    kept = read_cookie(call.head.other(COOKIE), COOKIE_NAME)
+    density, *hidden = kept.split("/")
+    return View(frozenset(map(unquote, hidden)), density == DENSE)
+
+
+def show_environments(view: View, known: Sequence[Json]) -> list[Json]:
+    """Return the environments that are shown: all if each is hidden."""
+    return [each for each in known if each["name"] not in view.hidden] or list(known)
+
+
+def keep_view(call: ApiCall) -> Answer:
+    """Let the browser keep which environments are ticked, and whether rows are dense; go back to the list."""
+    shown = call.form.texts("shown")
+    with call.store.reading() as tx:
+        hidden = [each["name"] for each in environments.list_plain(tx) if each["name"] not in shown]
+    kept = "/".join([DENSE if call.form.has(DENSE) else ROOMY, *(quote(each, safe="") for each in hidden)])
+    pages = f"{call.root}{PAGES}"
+    place = local_page(call.form.text("back"))
+    return redirect(f"{pages}{place}", make_cookie(COOKIE_NAME, kept, pages, YEAR_S, "Lax"))
+
+
+ROUTES = (change("/list-view", keep_view, reads=True, summary="Keep how the list of flags is seen."),)

@@ -1,0 +1,88 @@
+"""Where the focus is in a real browser after a form was refused, and after a button changed its rows; with and without script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.browser import Browser, browser
+from support.flagservers import USER_SECRET, OurFlagServer, our_flag_server
+from support.page_faults import check_page
+
+pytestmark = pytest.mark.programs
+GIVEN: dict[str, Any] = {"features": [{"name": "a"}], "contextFields": [{"name": "country"}]}
+NEW = "/flags/a/development/strategies/new"
+FOCUS = "document.activeElement.id"
+NO_SCRIPT = "matchMedia('(scripting: none)').matches"
+SAID = "document.getElementById(document.activeElement.getAttribute('aria-describedby'))?.innerText"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OurFlagServer]:
+    """Give a flag server with a flag."""
+    with our_flag_server(given=GIVEN) as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["script", "no script"])
+def page(server: OurFlagServer, request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """Give a browser that is signed in, and in which pages have script or not."""
+    with browser() as page:
+        page.go(address(server, NEW))
+        page.run(f"document.getElementById('token').value = {json.dumps(USER_SECRET)}")
+        page.follow("main form button")
+        page.call("Emulation.setScriptExecutionDisabled", value=not request.param)
+        yield page
+
+
+def address(server: OurFlagServer, path: str) -> str:
+    """Return the address of a page."""
+    return f"{server.url.removesuffix('/api')}/ui{path}"
+
+
+def fill(page: Browser, **typed: str) -> None:
+    """Type into fields; `__` in a name stands for a dot."""
+    for name, text in typed.items():
+        page.run(f"document.getElementsByName({json.dumps(name.replace('__', '.'))})[0].value = {json.dumps(text)}")
+
+
+def press(page: Browser, button: str, seen: str) -> None:
+    """Press a button, and wait for its page, in which something has the focus."""
+    page.follow(f"button[value='{button}']")
+    page.wait_for(f"{FOCUS} === {json.dumps(seen)}")
+
+
+def test_the_first_wrong_field(server: OurFlagServer, page: Browser) -> None:
+    """The first wrong field has the focus and its sentence, and its page breaks no rule of accessibility, also on a phone."""
+    page.go(address(server, NEW))
+    press(page, "add-condition", "c0.field")
+    fill(page, rollout="7", c0__field="contry", c0__values="x" * 101)
+    press(page, "save", "c0.field")
+    assert page.run("document.activeElement.ariaInvalid") == "true"
+    assert "Do you mean `country`?" in page.run("document.getElementById('c0.field-error').innerText")
+    if not page.run(NO_SCRIPT):
+        check_page(page, 320)
+        check_page(page, 1280)
+    press(page, "name-condition:0:country", "c0.field")
+    assert page.run("document.activeElement.value") == "country"
+
+
+def test_rows_keep_the_focus(server: OurFlagServer, page: Browser) -> None:
+    """The focus stays with the row that moves, and what happened is told there."""
+    page.go(address(server, NEW))
+    for at, name in enumerate(("userId", "country", "appName")):
+        press(page, "add-condition", f"c{at}.field")
+        fill(page, **{f"c{at}.field": name})
+    press(page, "condition-up:2", "condition-2-up")
+    assert page.run(SAID) == "Condition 3 is condition 2 now."
+    press(page, "condition-up:1", "condition-1")
+    assert page.run(SAID) == "Condition 2 is condition 1 now."
+    assert page.run("document.getElementsByName('c0.field')[0].value") == "appName"
+    press(page, "condition-down:0", "condition-2-down")
+    press(page, "remove-condition:2", "condition-2")
+    assert page.run(SAID) == "Condition 3 is removed; 2 are left."
+    press(page, "remove-condition:0", "condition-1")
+    press(page, "remove-condition:0", "add-condition")
