@@ -313,15 +313,6 @@ def test_impact_metrics(opened: Opener, bucket: Any) -> None:
     assert measured(wire) == {("shop", "one"): {"sales": {(("appName", "shop"),): [4.0]}}}
 
 
-@pytest.mark.parametrize("metrics", [7, {}, "x", [7], [COUNTER | {"type": "x"}], [COUNTER | {"samples": [{}]}]])
-def test_malformed_impact_metrics_of_an_application(opened: Opener, metrics: Any) -> None:
-    """They are left out and counted, and the counts of the report stay: an SDK that gets a 400 reports nothing any more."""
-    wire = opened(document=DOCUMENT)
-    assert wire.post("/api/client/metrics", REPORT | {"impactMetrics": metrics}, key=TOKEN).status == 202
-    assert wire.usage.malformed == 1
-    assert reported(wire) == {("shop", "one"): {"b": (2, 1)}}
-
-
 def test_impact_metrics_in_bulk(opened: Opener) -> None:
     """They name no application, so they are the proxy's own. A malformed one is left out, as in the report of an application."""
     wire = opened(document=DOCUMENT)
@@ -332,19 +323,3 @@ def test_impact_metrics_in_bulk(opened: Opener) -> None:
         assert wire.post("/api/client/metrics/bulk", body | {"impactMetrics": metrics}, key=TOKEN).status == 202
     assert measured(wire) == {None: {"sales": {(("appName", "shop"),): [2.0]}}}
     assert wire.usage.malformed == 3
-
-
-def test_impact_metrics_of_browsers(opened: Opener) -> None:
-    """Without the option they are dropped; with it the named ones are the proxy's, with labels that the configuration knows."""
-    sample = {"labels": {"appName": "someone", "b": "enabled", "mail": "someone@example.com"}, "value": 2}
-    metrics = [COUNTER | {"samples": [sample]}, COUNTER | {"name": "other"}]
-    for allowed in ((), ("sales",)):
-        wire = opened(document=DOCUMENT, impact_metrics=allowed, app_name="us")
-        for path in ("/proxy", "/proxy/all", "/api/frontend", "/api/frontend/all", "/api/proxy"):
-            answer = wire.post(f"{path}/client/metrics", REPORT | {"impactMetrics": metrics})
-            assert (answer.status, answer.body) == (200, b"OK")
-        own = wire.usage.drain()
-        assert own is not None
-        labels = (("appName", "us"), ("b", "enabled"), ("environment", "default"))
-        found = {key.name: series.samples for key, series in own.impact.items()}
-        assert found == ({"sales": {labels: [10.0]}} if allowed else {})
