@@ -163,10 +163,7 @@ def test_head_is_get_without_a_body(opened: Opener, row: ProxyRoute) -> None:
 
 @keyed
 def test_all_refusals_are_one(opened: Opener, row: ProxyRoute) -> None:
-    """A missing key and a wrong one get the same answer to the byte, which no cache may store.
-
-    One of the other kind gets it too, but in dialects that tell the kinds apart.
-    """
+    """A missing key and a wrong one get the same answer to the byte, which no cache may store."""
     wire = opened(**EVERYTHING_ON)
     keys = [key for key in (*WRONG.values(), KEY, TOKEN) if opens(row, key) == 401]
     answers = [asked(wire, row, key) for key in keys]
@@ -199,10 +196,7 @@ def test_a_key_counts_in_its_header_alone(opened: Opener, row: ProxyRoute) -> No
 
 @every
 def test_two_lines_with_keys(opened: Opener, row: ProxyRoute) -> None:
-    """Two servers could read different lines and admit different callers: 400, whichever is right.
-
-    A route without a key ignores them.
-    """
+    """Two servers could read different lines and admit different callers: 400, whichever is right."""
     for name in ("authorization", "x-key"):
         wire, right = opened(**EVERYTHING_ON, client_keys_header_name=name), with_key(row) or KEY
         for keys in ((right, right), (right, "wrong"), ("wrong", right), ("", right), ("wrong", "")):

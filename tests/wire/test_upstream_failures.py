@@ -100,10 +100,7 @@ async def test_a_page_for_maintenance_does_not_stop_updates_for_an_hour(tmp_path
 
 @asynchronous
 async def test_a_refused_token_is_told_once_per_change_and_tried_for_ever(tmp_path: Path) -> None:
-    """The polls are slow from the first refusal on.
-
-    The configuration stays, and a token that works again is noticed without a restart.
-    """
+    """The polls are slow from the first refusal on."""
     async with scene(tmp_path) as around, around.proxy(polling(around)) as proxy:
         for status in (401, 401, 403, 403, 403, 401, *(401,) * 20):
             around.replies["features"] = reply(status)
@@ -142,10 +139,7 @@ AGE = "x-config-age"
 
 
 def test_the_age_of_the_configuration(opened: Opener) -> None:
-    """Every answer has it in whole seconds: a list, a 304, a refusal, a document.
-
-    A configuration that was never checked has no age.
-    """
+    """Every answer has it in whole seconds: a list, a 304, a refusal, a document."""
     wire = opened(age_header=AGE)
     assert wire.get("/proxy").header(AGE) is None
     wire.holder.confirm(wire.clock)

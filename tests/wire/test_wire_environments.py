@@ -199,8 +199,7 @@ async def test_each_environment_registers(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_an_upstream_that_fails_later(tmp_path: Path) -> None:
-    """Its environment goes on with its configuration. When the upstream is back, the environment gets ready, without harm to
-    others."""
+    """Its environment goes on with its configuration. When the upstream is back, it gets ready, without harm to others."""
     async with both(tmp_path) as around, around.proxy(metrics_interval=0) as proxy:
         around.b.special["features"] = reply(500)
         around.a.served = document(toggle("newer"))

@@ -210,10 +210,7 @@ async def broken_later(context: Context) -> Context:
 
 @pytest.mark.parametrize("enricher", [broken, broken_later, wrong])
 def test_an_enricher_that_raises(opened: Opener, enricher: Any) -> None:
-    """The answer is a 500 with CORS headers and without detail, not to be cached.
-
-    The log names the enricher once a minute, without its text.
-    """
+    """The answer is a 500 with CORS headers and without detail, not to be cached."""
     wire = opened(enrichers=(first, enricher))
     for _ in range(3):
         answer = wire.get("/proxy?userId=jane")

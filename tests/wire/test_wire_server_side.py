@@ -95,10 +95,7 @@ def test_the_document(opened: Opener) -> None:
     ],
 )
 def test_segments_as_the_sdk_knows_them(opened: Opener, spec: str | None, inlined: bool) -> None:
-    """An SDK below 4.2.0 gets the constraints of segments inside the strategies, under another tag.
-
-    A segment that is missing admits nobody.
-    """
+    """An SDK below 4.2.0 gets the constraints of segments inside the strategies, under another tag."""
     wire = opened(document=DOCUMENT)
     answer = get(wire, "", {} if spec is None else {"unleash-client-spec": spec})
     if not inlined:

@@ -170,8 +170,7 @@ async def test_an_upstream_that_refuses_questions(status: int) -> None:
 @pytest.mark.parametrize("of_process", [False, True])
 @asynchronous
 async def test_a_switch_of_one_environment(of_process: bool) -> None:
-    """enableAllEndpoint is the option of the environment that the token opens, at its first request, too; an unknown one gets
-    401."""
+    """enableAllEndpoint is the option of the environment that the token opens, at its first request, too."""
     tables = {
         "production": {"flagsvc_api_token": UP, "enable_all_endpoint": True},
         "development": {"flagsvc_api_token": "*:development.hidden-up", "enable_all_endpoint": False},

@@ -41,10 +41,7 @@ class Cancelled(Body):
 @pytest.mark.parametrize(("kind", "fault"), [(Body, "RuntimeError"), (Cancelled, "CancelledError")])
 @asynchronous
 async def test_a_fault_costs_one_round_and_is_counted(kind: type[Body], fault: str) -> None:
-    """The loop restarts after a pause that grows to at most ten seconds. Each restart is counted and logged.
-
-    A cancellation that was meant for something that the body awaits is a fault, too.
-    """
+    """The loop restarts after a pause that grows to at most ten seconds. Each restart is counted and logged."""
     clock, log, body = FakeClock(), RecordingLog(), kind(faults=6)
     loop = SupervisedTask("polling", body, clock=clock, log=log, draw=lambda: 0.5)
     loop.start()

@@ -1,7 +1,4 @@
-"""Content codings and charsets of bodies.
-
-Entity tags.
-"""
+"""Content codings and charsets of bodies. Entity tags."""
 
 from __future__ import annotations
 

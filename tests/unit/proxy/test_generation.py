@@ -64,11 +64,7 @@ async def test_draining() -> None:
 
 @asynchronous
 async def test_adding_and_removing() -> None:
-    """A new environment starts and answers immediately, a removed one stops in the background. The others are not touched.
-
-    The counts of a removed environment are kept, for an environment of its name that comes again. The same options change
-    nothing, and are told all the same.
-    """
+    """A new environment starts and answers immediately, a removed one stops in the background. The others are not touched."""
     scene = await running({"a": {}, "b": {}})
     first = scene.environment("a")
     scene.open("key-b")
@@ -147,10 +143,7 @@ async def test_other_keys_and_tokens() -> None:
     ],
 )
 async def test_options_that_the_upstream_side_does_not_depend_on(more: dict[str, object]) -> None:
-    """They hold at once, with the same configuration, also while the upstream is away: no stale environment gets fresh.
-
-    Counts go on, cached answers do not.
-    """
+    """They hold at once, with the same configuration, also while the upstream is away: no stale environment gets fresh."""
     scene = await running({"a": {}})
     for _ in range(3):
         assert scene.open("key-a") == [["a"]]
@@ -222,10 +215,7 @@ async def test_a_single_environment_is_replaced_like_one_of_several() -> None:
 
 @asynchronous
 async def test_keys_while_a_replacement_is_waited_for() -> None:
-    """A key that both list opens the environment before, and any other one does not. One that has ended does not come back.
-
-    The environment before goes on with its own upstream token and its other options.
-    """
+    """A key that both list opens the environment before, and any other one does not. One that has ended does not come back."""
     scene = await running({"a": {"client_keys": "one,two,three"}})
     scene.use({"a": {"client_keys": "one,two,new", "flagsvc_api_token": "*:x.t", "name_prefix": "x"}})
     former, replacement = scene.made

@@ -66,10 +66,7 @@ def toggles(environment: UpstreamSync) -> list[str]:
 
 @asynchronous
 async def test_each_has_an_upstream_of_its_own(tmp_path: Path) -> None:
-    """Each serves its toggles. The notices name them. An environment without a configuration has no notice.
-
-    All are polled at once when an operator says so.
-    """
+    """Each serves its toggles. The notices name them. An environment without a configuration has no notice."""
     given = {"a": {}, "b": {}, "none": {"flagsvc_url": (tmp_path / "missing.json").as_uri()}}
     made = runtime(options(tmp_path, given))
     made.generations.start()
@@ -87,8 +84,7 @@ async def test_each_has_an_upstream_of_its_own(tmp_path: Path) -> None:
 
 
 def test_what_is_stored_is_stored_apart(tmp_path: Path) -> None:
-    """Two environments with the same upstream and token have different keys; an environment without a name has its key of
-    always."""
+    """Two environments with the same upstream and token have different keys; one without a name keeps its key."""
     upstream = {"flagsvc_url": "http://127.0.0.1:1/api", "flagsvc_api_token": "t"}
     made = runtime(options(tmp_path, {"a": upstream, "b": upstream}, storage=tmp_path.as_uri()))
     alone = only(runtime(options(tmp_path, {}, client_keys="k", storage=tmp_path.as_uri(), **upstream)))
@@ -137,10 +133,7 @@ async def test_a_storage_folder_that_is_open_to_all(tmp_path: Path, mode: int, s
 
 @asynchronous
 async def test_options_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An application refuses wrong custom code and an environment that cannot be made, and goes on with its keys and options.
-
-    The next change starts from these.
-    """
+    """An application refuses wrong custom code and an environment that cannot be made, and goes on with its keys and options."""
 
     def refuse(given: ProxyOptions) -> NoReturn:
         raise ConfigurationError(["no storage"])

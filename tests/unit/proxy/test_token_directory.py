@@ -246,10 +246,7 @@ SCOPES = st.tuples(st.sampled_from(["*", "a", "b"]), ENVIRONMENTS)
 async def test_no_upstream_gives_away_what_is_not_its_own(
     places: Sequence[tuple[tuple[str, str], str]], named: tuple[str, str], told: tuple[str, str], knowing: str
 ) -> None:
-    """For any environments, any token and any lie of an upstream: it opens only what the upstream's own tokens cover.
-
-    Each upstream is asked at most once, and only about tokens of an environment that it is asked for.
-    """
+    """For any environments, any token and any lie of an upstream: it opens only what the upstream's own tokens cover."""
     token = f"{named[0]}:{named[1]}.1"
     lie = TokenGrant(False, scope_of(told))
     scene = DirectoryScene(

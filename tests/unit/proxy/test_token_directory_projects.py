@@ -93,8 +93,7 @@ async def test_an_upstream_that_does_not_tell_what_its_own_token_opens() -> None
 
 @asynchronous
 async def test_one_server_with_two_addresses() -> None:
-    """If the first address that knows a token has no environment for it, the second address counts; if that is away, no token
-    is refused."""
+    """If the first address that knows a token has no environment for it, the second counts; if that is away, none is refused."""
     one, two = FakeLookup(GRANTS), FakeLookup(GRANTS)
     scene = DirectoryScene(Place("x", UP, "https://1", one, "a"), Place("y", UP, "https://2", two, "b"))
     found = await scene.look_up(OTHER)

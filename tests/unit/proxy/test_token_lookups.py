@@ -46,10 +46,7 @@ def find_each(setup: ProxySetup) -> list[TokenLookup | None]:
 )
 @asynchronous
 async def test_another_way_to_ask(table: dict[str, Any]) -> None:
-    """Environments of one upstream share a look-up, whichever token each has: a question carries none of them.
-
-    An upstream that is asked in another way may answer something else, so its answers are its own.
-    """
+    """Environments of one upstream share a look-up, whichever token each has: a question carries none of them."""
     one, other = find_each(process(a={}, b=table))
     assert one is not None and other is not None and (one is other) is (not table)
     assert one._budget is other._budget and one._places is other._places, "those are of the process"

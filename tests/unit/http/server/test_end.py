@@ -286,10 +286,7 @@ async def test_the_number_of_answers() -> None:
 
 @asynchronous
 async def test_draining() -> None:
-    """After `drain`, every answer is the last of its connection, on existing and new connections of any server.
-
-    That holds also for a server that has no connection yet.
-    """
+    """After `drain`, every answer is the last of its connection, on existing and new connections of any server."""
     given = serving().service
     make = ConnectionFactory(lambda: given, ConnectionLimits())
     state = State()

@@ -45,10 +45,7 @@ THE_LAST = {
 @pytest.mark.parametrize("name", THE_LAST)
 @in_pieces
 async def test_the_last_request_of_a_connection(name: str, size: int) -> None:
-    """Odd framing, a version that keeps no connection, and too large a head, for every kind of its end.
-
-    There is one answer, the connection closes, and the bytes after it are not parsed as a request. A good head may have its answer.
-    """
+    """Odd framing, a version that keeps no connection, and too large a head, for every kind of its end."""
     data, statuses = THE_LAST[name]
     data += HIDDEN
     step = size if len(data) < 10_000 else size * 7_000

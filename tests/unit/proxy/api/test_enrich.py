@@ -64,10 +64,7 @@ async def cancelled(context: Context) -> Context:
 @pytest.mark.parametrize(("fault", "error"), [(broken, "KeyError"), (cancelled, "CancelledError")])
 @asynchronous
 async def test_what_is_raised_stays_inside(fault: Callable[[Context], Any], error: str) -> None:
-    """The error carries the enricher's name, the log its name and place; neither the text.
-
-    What is cancelled by somebody else has raised: the request is not cancelled.
-    """
+    """The error carries the enricher's name, the log its name and place; neither the text."""
     scene = Scene(fault)
     for _ in range(2):
         with pytest.raises(EnricherError, match=f"^{fault.__name__}$") as caught:
@@ -103,10 +100,7 @@ async def test_all_together_have_so_much_time() -> None:
 
 @asynchronous
 async def test_one_that_catches_its_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An enricher that catches its cancellation does not hold up the request.
-
-    It is logged and counted, and later enrichers are not called.
-    """
+    """An enricher that catches its cancellation does not hold up the request."""
     before = asyncio.all_tasks()
     monkeypatch.setattr(deadlines, "CANCEL_S", SOON_S)
     release, seen = asyncio.Event(), list[str]()

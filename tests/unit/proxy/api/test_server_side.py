@@ -50,10 +50,7 @@ def test_reports_belong_to_the_application(serving: Serving) -> None:
 
 
 def test_bulk_reports(serving: Serving) -> None:
-    """The counts of an application have the instance that the report names for it. A wrong entry costs only itself.
-
-    An application without its start and interval is not registered: the upstream would refuse it.
-    """
+    """The counts of an application have the instance that the report names for it. A wrong entry costs only itself."""
     started = {"appName": "shop", "started": 5, "interval": 5}
     body: dict[str, Any] = {
         "applications": [

@@ -103,10 +103,7 @@ async def test_of_many_records_only_the_last_is_written() -> None:
 
 @asynchronous
 async def test_trouble_with_a_store_is_told_once_and_in_our_words() -> None:
-    """Two failures of the same kind, then success: two lines.
-
-    The text of anybody's exception may hold the document: its class and place are logged, for reading and writing.
-    """
+    """Two failures of the same kind, then success: two lines."""
     store, log = MemoryStore(), RecordingLog()
     document_storage = DocumentStorage(store, "key", log)
     store.fault = ValueError("cannot read: user-4711")

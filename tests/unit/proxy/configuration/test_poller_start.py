@@ -37,10 +37,7 @@ async def test_a_fault_in_what_was_stored_does_not_cost_the_bootstrap() -> None:
 
 @asynchronous
 async def test_a_storage_that_was_away_at_the_start() -> None:
-    """While the upstream is down, the storage is read again.
-
-    Its failure is logged once, and its document is served when it can be read.
-    """
+    """While the upstream is down, the storage is read again."""
     store = stored(ONE, '"etag"')
     store.fault = OSError("away")
     async with running(DOWN, DOWN, DOWN, TWO, store=store) as world:

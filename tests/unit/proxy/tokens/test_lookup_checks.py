@@ -195,8 +195,7 @@ async def test_a_store_that_fails_is_tried_again() -> None:
 
 @asynchronous
 async def test_processes_that_share_a_record() -> None:
-    """Each process adds its known tokens, until it has asked again. No other process stores a token that a process has taken
-    back."""
+    """Each process adds its known tokens, until it has asked again. No process stores a token that another has taken back."""
     clock = FakeClock()
     async with lookup_scene(clock=clock) as one, lookup_scene(one.store, clock) as other:
         await one.know("of-one", "of-both")

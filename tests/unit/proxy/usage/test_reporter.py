@@ -56,10 +56,7 @@ async def test_jitter_moves_each_interval(jitter_ms: int, draw: float, seconds: 
 
 @asynchronous
 async def test_what_could_not_be_sent_is_sent_later() -> None:
-    """Unsent counts are merged with later ones.
-
-    The first success restores the normal pace. Failure and recovery are logged once.
-    """
+    """Unsent counts are merged with later ones."""
     async with running() as world:
         world.upstream.faults = [DOWN, DOWN, UpstreamError("server", "x", status=503)]
         delays = []
@@ -139,10 +136,7 @@ async def test_the_shutdown_waits_for_a_request_on_its_way() -> None:
 
 @asynchronous
 async def test_the_shutdown_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An upstream that hangs delays the shutdown by a few seconds.
-
-    The pending counts are reported as unsent, and no task remains.
-    """
+    """An upstream that hangs delays the shutdown by a few seconds."""
     monkeypatch.setattr(reporter, "LAST_SEND_S", 0.01)
     async with running(upstream=HangingUpstream()) as world:
         world.usage.count("a", True)
@@ -192,8 +186,7 @@ async def test_applications_have_their_own_posts() -> None:
 
 @asynchronous
 async def test_registrations_of_applications_are_sent_once() -> None:
-    """They wait while the upstream is away. A registration that the upstream will never accept is dropped, and the remaining
-    registrations are sent."""
+    """They wait while the upstream is away. A registration that is refused for good is dropped, and the others are sent."""
     async with running() as world:
         own = len(world.upstream.registrations)
         for name in ("bad", "shop"):

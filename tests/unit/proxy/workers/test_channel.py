@@ -1,7 +1,4 @@
-"""One end of a socket pair: the order of messages, and what closes it.
-
-Frames that are cut at any place, and invalid frames.
-"""
+"""One end of a socket pair: the order of messages, and what closes it. Frames that are cut at any place, and invalid frames."""
 
 from __future__ import annotations
 

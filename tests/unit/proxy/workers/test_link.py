@@ -327,10 +327,7 @@ def names_of(environment: LinkedFeed) -> list[str] | None:
 
 @asynchronous
 async def test_documents_of_two_environments() -> None:
-    """A document is prepared and acknowledged, and served only when the parent sends Switch.
-
-    Each environment counts its own documents. The answers have the number of the environment.
-    """
+    """A document is prepared and acknowledged, and served only when the parent sends Switch."""
     async with pair() as both:
         other = both.add(7)
         for environment, name in ((0, "a"), (7, "b")):

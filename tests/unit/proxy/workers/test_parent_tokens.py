@@ -95,10 +95,7 @@ async def test_one_question_for_a_request() -> None:
 @pytest.mark.parametrize("reloaded", [False, True])
 @asynchronous
 async def test_a_refusal_is_kept_for_a_moment(reloaded: bool) -> None:
-    """The parent is not asked about it again, and no caller waits. The moment is short, because the parent has its own.
-
-    It ends with the environments: another one may open the token.
-    """
+    """The parent is not asked about it again, and no caller waits. The moment is short, because the parent has its own."""
     parent = Parent()
     [task] = await parent.begin("no")
     parent.tokens.resolve(messages.TokenAnswer(1, [None]))
@@ -128,8 +125,7 @@ async def test_it_cannot_be_said_now() -> None:
 
 @asynchronous
 async def test_a_parent_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No caller waits for ever. A late answer counts for callers that still wait. An answer without a question counts for no
-    caller."""
+    """No caller waits for ever. A late answer counts for callers that still wait. An answer without a question is ignored."""
     monkeypatch.setattr(module, "LATE_S", 0.0)
     parent = Parent()
     with pytest.raises(UnavailableError):

@@ -281,8 +281,7 @@ async def test_reloading_files() -> None:
 
 @asynchronous
 async def test_draining() -> None:
-    """All workers get Drain. A worker that ends in order is not replaced; a worker that fails is replaced, and its replacement
-    gets Drain too."""
+    """All workers get Drain. A worker that ends in order is not replaced; one that fails is replaced, and the new one drains too."""
     async with pool_scene(3) as scene:
         scene.worker_pool.drain()
         await scene.until(lambda: all(worker.received_of(messages.Drain) for worker in scene.made))

@@ -35,11 +35,7 @@ def yes_of(scene: PoolScene, environment: int) -> int:
 
 @asynchronous
 async def test_a_worker_is_told_all_environments() -> None:
-    """The first message has each with its number, its name and its options, and tells which of them have a configuration.
-
-    It has the options of the process as well, and tells whether each environment was tried once. The document that is served
-    follows, and none that the others have not switched to.
-    """
+    """The first message has each with its number, its name and its options, and tells which of them have a configuration."""
     async with pool_scene(1, names=NAMES) as scene:
         assert scene.made[0].received[0] == messages.Welcome(
             0, [served(0, "a"), served(1, "b")], [], [[0]], {"port": 3000}, False

@@ -1,7 +1,4 @@
-"""Pings and silence of one process.
-
-Workers that do not answer: when they are killed, and whether the pool counts as answering.
-"""
+"""Pings and silence of one process. Workers that do not answer: when they are killed, and whether the pool counts as answering."""
 
 from __future__ import annotations
 
