@@ -45,7 +45,6 @@ class Given:
     entropy: int
 
     def context(self) -> Context:
-        """Return the context."""
         properties: Any = dict(self.properties)
         return Context(
             **dict(self.own), properties=properties, current_time=self.time, now=self.now, entropy=self.entropy

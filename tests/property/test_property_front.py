@@ -50,12 +50,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(self._refusal(431))
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
         super().on_message_begin()
         self._got_on = True
 
     def on_headers_complete(self) -> None:
-        """Complete the head."""
         self._got_on = True
         super().on_headers_complete()
 

@@ -22,7 +22,6 @@ from flagsvc.http.shapes import Shape
 from flagsvc.proxy.api.dialects import ROUTES, TOKENS
 from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
 from flagsvc.proxy.api.schemas import LOOKUP
-from support.aio import asynchronous
 from support.frontkit import dial, head
 from support.wirekit import KEY, TOKEN, TRANSPORTS, Answer, Opener, Wire, open_wire
 
@@ -274,7 +273,6 @@ DAWDLING = ConnectionLimits(head_s=10, body_s=10)
 
 
 @every
-@asynchronous
 async def test_unfinished_requests_are_cut_off(row: ProxyRoute) -> None:
     """Half a head, and half a body with a right key, end in a closed connection; without the right key the answer comes at once."""
     wire = open_wire(TRANSPORTS["front"], **EVERYTHING_ON)

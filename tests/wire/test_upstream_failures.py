@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from flagsvc import ProxyOptions
-from support.aio import asynchronous, until
+from support.aio import until
 from support.loopback import Answer, reply, then_close, then_reset
 from support.scene import Scene, document, scene, toggle
 from support.wirekit import TOKEN, Opener
@@ -52,7 +52,6 @@ FAILURES: dict[str, Answer] = {
 
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
-@asynchronous
 async def test_a_failure_backs_off_and_changes_nothing(failure: Answer, tmp_path: Path) -> None:
     """The last good configuration is served and its ETag sent; the pauses grow up to a maximum, until the first success."""
     async with scene(tmp_path) as around:
@@ -74,7 +73,6 @@ async def test_a_failure_backs_off_and_changes_nothing(failure: Answer, tmp_path
     assert set(etags(around)[1:]) == {good}
 
 
-@asynchronous
 async def test_a_page_for_maintenance_does_not_stop_updates_for_an_hour(tmp_path: Path) -> None:
     """The proxy obeys at most five minutes of Retry-After. Readiness by maxStaleness still counts, and `poll_now` polls at once."""
     async with scene(tmp_path) as around, around.proxy(around.options(metrics_interval=0, max_staleness=120)) as proxy:
@@ -98,7 +96,6 @@ async def test_a_page_for_maintenance_does_not_stop_updates_for_an_hour(tmp_path
     assert around.received("features")[2].headers.get("if-none-match") is not None
 
 
-@asynchronous
 async def test_a_refused_token_is_told_once_per_change_and_tried_for_ever(tmp_path: Path) -> None:
     """The polls are slow from the first refusal on."""
     async with scene(tmp_path) as around, around.proxy(polling(around)) as proxy:
@@ -117,7 +114,6 @@ async def test_a_refused_token_is_told_once_per_change_and_tried_for_ever(tmp_pa
 # ---- documents
 
 
-@asynchronous
 async def test_an_empty_document_must_be_confirmed(tmp_path: Path) -> None:
     """An empty document is accepted when the next poll is empty too. Until then nothing changes, and its ETag is not sent."""
     async with scene(tmp_path) as around:

@@ -17,7 +17,7 @@ import pytest
 
 from flagsvc import Strategy
 from flagsvc.core.version import VERSION
-from support.aio import asynchronous, until
+from support.aio import until
 from support.loopback import reply
 from support.scene import document, scene, toggle
 
@@ -36,7 +36,6 @@ BUILT_IN = [
 # ---- asking
 
 
-@asynchronous
 async def test_one_connection_id_for_each_proxy(tmp_path: Path) -> None:
     """It is a UUID, the same in every request of one proxy, in header and payload, and another for the next proxy."""
     seen: list[set[str]] = []
@@ -56,7 +55,6 @@ async def test_one_connection_id_for_each_proxy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", ["upstream", "file", "bootstrap", "storage"])
-@asynchronous
 async def test_project_and_prefix_hold_whatever_the_source(source: str, tmp_path: Path) -> None:
     """If a source does not filter, toggles of other projects or names are dropped, also from the document for SDKs."""
     flags = document(
@@ -93,11 +91,9 @@ class Custom(Strategy):
     name = "custom"
 
     def is_enabled(self, parameters: object, context: object) -> bool:
-        """Return yes."""
         return True
 
 
-@asynchronous
 async def test_registration_says_who_and_what(tmp_path: Path) -> None:
     """A registration has names, versions, built-in and custom strategies, start time and interval, and nothing else."""
     async with scene(tmp_path) as around:

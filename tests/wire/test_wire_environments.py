@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from flagsvc import ProxyOptions
-from support.aio import asynchronous, until
+from support.aio import until
 from support.loopback import Answer, Loopback, Request, Writer, reply
 from support.scene import KEY, Proxy, Scene, answer_as_server, document, scene, toggle
 
@@ -131,7 +131,6 @@ def reporting(name: str, times: int) -> dict[str, object]:
         ("/proxy/client/features", SERVERS, (["of-a", "shared"], ["of-b", "shared"])),
     ],
 )
-@asynchronous
 async def test_each_key_sees_its_toggles(
     path: str, keys: dict[str, str], seen: tuple[list[str], list[str]], tmp_path: Path
 ) -> None:
@@ -150,7 +149,6 @@ async def test_each_key_sees_its_toggles(
     ]
 
 
-@asynchronous
 async def test_answers_to_the_same_document(tmp_path: Path) -> None:
     """Options of an environment decide as its toggles do, also for the tag and for the answers that are kept."""
     async with both(tmp_path) as around:
@@ -166,7 +164,6 @@ async def test_answers_to_the_same_document(tmp_path: Path) -> None:
 # ---- usage metrics
 
 
-@asynchronous
 async def test_usage_goes_to_the_upstream_of_its_environment(tmp_path: Path) -> None:
     """With the token of that environment: look-ups, reports of SDKs and reports of server-side applications."""
     async with both(tmp_path) as around:
@@ -186,7 +183,6 @@ async def test_usage_goes_to_the_upstream_of_its_environment(tmp_path: Path) -> 
             assert {request.headers["authorization"] for request in server.loopback.requests} == {TOKENS[name]}
 
 
-@asynchronous
 async def test_each_environment_registers(tmp_path: Path) -> None:
     """With its own names, and its own connection id."""
     async with both(tmp_path) as around:
@@ -197,7 +193,6 @@ async def test_each_environment_registers(tmp_path: Path) -> None:
         assert one["connectionId"] != other["connectionId"]
 
 
-@asynchronous
 async def test_an_upstream_that_fails_later(tmp_path: Path) -> None:
     """Its environment goes on with its configuration. When the upstream is back, it gets ready, without harm to others."""
     async with both(tmp_path) as around, around.proxy(metrics_interval=0) as proxy:

@@ -240,7 +240,6 @@ def test_the_unexpected(opened: Opener) -> None:
         """A snapshot that raises."""
 
         def listing(self, context: Context, everything: bool, shape: AnswerShape) -> AnswerPieces:
-            """Raise."""
             raise RuntimeError(f"secret {context.user_id}")
 
     wire.holder.current = Failing()

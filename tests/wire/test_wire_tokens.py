@@ -8,7 +8,7 @@ import pytest
 
 from flagsvc.proxy.tokens.lookup import MAX_WAITING
 from flagsvc.testing import turns
-from support.aio import asynchronous, until
+from support.aio import until
 from support.token_scene import (
     ADMIN,
     BACK,
@@ -37,7 +37,6 @@ JSON_TYPE = {"content-type": "application/json"}
 
 
 @pytest.mark.parametrize(("token", "flags"), FRONTENDS.items())
-@asynchronous
 async def test_a_frontend_token(token: str, flags: list[str]) -> None:
     """It gets the flags of its projects, and those without a project, in every list and with either method; no others by name."""
     async with token_scene() as scene:
@@ -58,7 +57,6 @@ async def test_a_frontend_token(token: str, flags: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("token", "flags"), SERVERS.items())
-@asynchronous
 async def test_a_server_side_token(token: str, flags: list[str]) -> None:
     """It gets the configuration of its projects, and of flags without a project; a flag of another one is not found."""
     async with token_scene() as scene:
@@ -74,7 +72,6 @@ async def test_a_server_side_token(token: str, flags: list[str]) -> None:
 
 
 @pytest.mark.parametrize("token", [FRONT, FRONT_A])
-@asynchronous
 async def test_a_frontend_token_opens_no_configuration(token: str) -> None:
     """At the server-side API it is of the wrong type, at the first request and later; the dialect of /proxy only knows 401."""
     async with token_scene() as scene:
@@ -87,7 +84,6 @@ async def test_a_frontend_token_opens_no_configuration(token: str) -> None:
 
 
 @pytest.mark.parametrize("token", [BACK, BACK_B])
-@asynchronous
 async def test_a_server_side_token_opens_no_evaluation(token: str) -> None:
     """And the other way round. Reports are open to both."""
     async with token_scene() as scene:
@@ -103,7 +99,6 @@ async def test_a_server_side_token_opens_no_evaluation(token: str) -> None:
 
 @pytest.mark.parametrize("path", [*LISTS, *DOCUMENTS])
 @pytest.mark.parametrize("token", [ADMIN, UNKNOWN, "unknown", DEV], ids=["admin", "unknown", "legacy", "other"])
-@asynchronous
 async def test_a_token_that_opens_nothing(path: str, token: str) -> None:
     """An admin token, an unknown one and one of another environment are refused like any wrong key, again and again."""
     async with token_scene() as scene:
@@ -116,7 +111,6 @@ async def test_a_token_that_opens_nothing(path: str, token: str) -> None:
         )
 
 
-@asynchronous
 async def test_only_listed_keys() -> None:
     """Without tokenValidation no key leaves the process, in any form."""
     async with token_scene(token_validation="static") as scene:
@@ -129,7 +123,6 @@ async def test_only_listed_keys() -> None:
         assert scene.questions() == []
 
 
-@asynchronous
 async def test_tags_of_answers() -> None:
     """Answers to tokens of different projects have tags of their own. A tag counts at the first request with a token, too."""
     async with token_scene() as scene:
@@ -152,7 +145,6 @@ async def test_tags_of_answers() -> None:
 # ---- the question of proxies below
 
 
-@asynchronous
 async def test_which_of_these_are_tokens() -> None:
     """Our own /edge/validate tells of listed keys and tokens what they open, before and after a token was used."""
     async with token_scene(exp_server_side_sdk_config_tokens=["server-key"]) as scene:
@@ -185,7 +177,6 @@ async def test_which_of_these_are_tokens() -> None:
         ]
 
 
-@asynchronous
 async def test_tokens_cannot_be_told_now() -> None:
     """A question that would need an upstream that fails gets 503 as a whole; one about known tokens does not."""
     async with token_scene() as scene:
@@ -197,7 +188,6 @@ async def test_tokens_cannot_be_told_now() -> None:
         assert [each["token"] for each in decoded(answer)["tokens"]] == [LISTED, FRONT_A]
 
 
-@asynchronous
 async def test_addresses_behind_a_proxy() -> None:
     """The caller's address is that of X-Forwarded-For if the peer is trusted: one caller's flood leaves room for others."""
     async with token_scene(trust_proxy="true", token_lookup_rate=1) as scene:
@@ -221,7 +211,6 @@ async def test_addresses_behind_a_proxy() -> None:
 
 
 @pytest.mark.parametrize("key", [FRONT, BACK])
-@asynchronous
 async def test_a_token_that_is_no_longer_listed(key: str) -> None:
     """A token of the flag server may be listed first and looked up later. A key of another form ends."""
     async with token_scene(client_keys=[LISTED, "hidden-key", key], key_overlap=0) as scene:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.aio import asynchronous, until
+from support.aio import until
 from support.fake_upstream import granted
 from support.token_scene import (
     BACK,
@@ -41,7 +41,6 @@ async def statuses(scene: TokenScene, path: str, *tokens: str) -> list[int]:
 
 @pytest.mark.parametrize("path", BODIES)
 @pytest.mark.parametrize("status", [204, 301, 400, 401, 403, 404, 413, 429, 500, 502, 503])
-@asynchronous
 async def test_a_failure_never_reaches_a_caller(path: str, status: int) -> None:
     """A caller whose token is unknown is told to try again, with the error of its API; known ones and listed keys go on."""
     token = BACK if path == "/api/client/features" else FRONT
@@ -63,7 +62,6 @@ async def test_a_failure_never_reaches_a_caller(path: str, status: int) -> None:
 # ---- what was valid once
 
 
-@asynchronous
 async def test_revocation() -> None:
     """Tokens are asked about again after an hour, by the proxy itself. Revoked tokens are refused then, all other tokens go on."""
     async with token_scene() as scene:
@@ -88,7 +86,6 @@ async def refused(scene: TokenScene, *tokens: str) -> None:
     await until(are_refused)
 
 
-@asynchronous
 async def test_another_grant() -> None:
     """A token that opens something else upstream opens that after the next check, and no longer what it opened before."""
     async with token_scene() as scene:
@@ -110,7 +107,6 @@ async def test_another_grant() -> None:
         assert await scene.flags("/api/client/features", FRONT_A) == ["of-b", "free"]
 
 
-@asynchronous
 async def test_a_reload_of_the_options() -> None:
     """Tokens stay known without a question. One that is revoked later is refused; one that is listed now stays."""
     async with token_scene() as scene:
@@ -126,7 +122,6 @@ async def test_a_reload_of_the_options() -> None:
         assert await scene.status("/proxy", DEV) == 401
 
 
-@asynchronous
 async def test_a_restart(tmp_path: Path) -> None:
     """Known tokens are stored without their texts, and work in the next process, also while the upstream fails."""
     with knowing_upstream() as upstream:
@@ -154,7 +149,6 @@ def everything_in(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-@asynchronous
 async def test_an_upstream_that_refuses_questions(status: int) -> None:
     """Callers are told to try again. The log blames no token, because none was sent, and says what may help."""
     async with token_scene() as scene:
@@ -168,7 +162,6 @@ async def test_an_upstream_that_refuses_questions(status: int) -> None:
 
 
 @pytest.mark.parametrize("of_process", [False, True])
-@asynchronous
 async def test_a_switch_of_one_environment(of_process: bool) -> None:
     """enableAllEndpoint is the option of the environment that the token opens, at its first request, too."""
     tables = {

@@ -38,7 +38,6 @@ class FakeDocuments:
         return None if self.stale else self._make()
 
     def get(self, query: DocumentQuery) -> ClientDocument:
-        """Return the document."""
         self.asked.append(query.environment)
         return self._make()
 

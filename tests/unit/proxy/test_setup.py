@@ -32,7 +32,6 @@ class Named:
         self.name = name
 
     def is_enabled(self, parameters: object, context: object) -> bool:
-        """Return True."""
         return True
 
 

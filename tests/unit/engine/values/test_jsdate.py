@@ -131,7 +131,6 @@ class Nowhere(datetime.tzinfo):
     """A zone that does not know its offset."""
 
     def utcoffset(self, dt: datetime.datetime | None) -> None:
-        """Return nothing."""
         return
 
 

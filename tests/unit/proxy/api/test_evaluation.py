@@ -14,7 +14,6 @@ from flagsvc.engine.run import STRATEGY, TOGGLE, Fault
 from flagsvc.http.call import Call
 from flagsvc.http.etag import etag
 from flagsvc.http.messages import Response
-from support.aio import asynchronous
 from support.serving import EMPTY, FakeSnapshot, Serving, counts_of, request
 
 
@@ -94,7 +93,6 @@ def test_an_answer_with_a_fault_is_not_kept(kind: str) -> None:
 
 
 @pytest.mark.parametrize("given", [5, "5"])
-@asynchronous
 async def test_an_enricher_that_gives_no_text(given: object) -> None:
     """A property that is a number becomes its text: the flags that read it see it, and the answer has the text's tag."""
 

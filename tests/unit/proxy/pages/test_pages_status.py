@@ -23,12 +23,11 @@ from flagsvc.settings.load import accepted, resolve
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.render import as_json
 from flagsvc.testing import FakeClock, RecordingLog
-from support.aio import asynchronous, until
+from support.aio import until
 from support.desk_scene import DOCUMENT, ELSEWHERE, HOSTILE, KEY, LOCAL, DeskScene, header, serve
 from unit.pages.test_live import Caller
 
 
-@asynchronous
 async def test_a_fresh_configuration() -> None:
     """The page and its data tell what callers get."""
     desk = DeskScene()
@@ -49,7 +48,6 @@ def test_a_state_has_one_word() -> None:
 
 
 @pytest.mark.parametrize("state", list(State))
-@asynchronous
 async def test_every_state_has_words(state: State) -> None:
     """No state is missing, and the page of each renders."""
     desk = DeskScene(document=None)
@@ -64,7 +62,6 @@ def test_every_objection_of_readiness_has_words() -> None:
     assert set(OBJECTIONS) == {"", COLD, DRAINING, NO_WORKER, STALE}
 
 
-@asynchronous
 async def test_a_failure() -> None:
     """The error is told in words without secrets, with the number of failures and the next attempt."""
     desk = DeskScene(flagsvc_api_token="secret-token")
@@ -78,7 +75,6 @@ async def test_a_failure() -> None:
     assert "no answer to &lt;***&gt;" in page and "14 times in a row" in page and "in 3 s" in page
 
 
-@asynchronous
 async def test_several_environments() -> None:
     """Each has a block of its own."""
     desk = DeskScene(environments={"one": {"client_keys": "a"}, "two": {"client_keys": "b"}})
@@ -87,7 +83,6 @@ async def test_several_environments() -> None:
     assert "<bdi>two</bdi>" in await desk.text("/ui/status")
 
 
-@asynchronous
 async def test_the_process_drains() -> None:
     """Readiness says why callers should go elsewhere."""
     desk = DeskScene()
@@ -107,7 +102,6 @@ GIVEN = {
 }
 
 
-@asynchronous
 async def test_the_options_in_effect() -> None:
     """Each option of the command is there, with the same source; no secret is."""
     resolved = resolve(GIVEN, None, {"port": "3001"})
@@ -125,7 +119,6 @@ async def test_the_options_in_effect() -> None:
     assert "environment FLAGSVC_PROXY_CLIENT_KEYS" in page and "options have their defaults" in page
 
 
-@asynchronous
 async def test_options_of_environments(tmp_path: Path) -> None:
     """Each environment has its own."""
     file = tmp_path / "flagsvc.toml"
@@ -145,7 +138,6 @@ async def test_options_of_environments(tmp_path: Path) -> None:
     assert "token-of-one" not in page and "key-of-one" not in page
 
 
-@asynchronous
 async def test_options_in_code() -> None:
     """A program that gave its options itself is told so."""
     assert "given in code" in await DeskScene().text("/ui/config")
@@ -166,7 +158,6 @@ async def sign_in(desk: DeskScene) -> str:
     return (header(signed_in, "set-cookie") or "").partition(";")[0]
 
 
-@asynchronous
 async def test_seconds_and_revisions(monkeypatch: Any) -> None:
     """Every second is told, and a revision or a state once; the events name no flag."""
     monkeypatch.setattr(pages_desk, "SECOND_S", 0.002)
@@ -183,7 +174,6 @@ async def test_seconds_and_revisions(monkeypatch: Any) -> None:
     caller.parts.lose()
 
 
-@asynchronous
 async def test_who_may_listen() -> None:
     """The checks are those of the other pages: the Host on this machine, and a key elsewhere. HEAD opens no stream."""
     desk = DeskScene()
@@ -200,7 +190,6 @@ async def test_who_may_listen() -> None:
     caller.parts.lose()
 
 
-@asynchronous
 async def test_who_is_signed_in() -> None:
     """A page may ask whether its viewer still may see it: an empty answer, else the way to the sign-in."""
     elsewhere = DeskScene(ELSEWHERE, admin_page_keys=[KEY])
@@ -211,7 +200,6 @@ async def test_who_is_signed_in() -> None:
     assert "data-alive" not in await elsewhere.text("/ui/status", host=ELSEWHERE)
 
 
-@asynchronous
 async def test_one_session_does_not_take_all() -> None:
     """A session and a key hold a few streams each; who has another session gets a stream."""
     desk = DeskScene(ELSEWHERE, admin_page_keys=[KEY])
@@ -228,7 +216,6 @@ async def test_one_session_does_not_take_all() -> None:
         each.parts.lose()
 
 
-@asynchronous
 async def test_a_stream_ends_with_its_session(monkeypatch: Any) -> None:
     """After signing out the next second ends the stream."""
     monkeypatch.setattr(pages_desk, "SECOND_S", 0.002)
@@ -250,7 +237,6 @@ def test_every_limit_has_words() -> None:
     assert set(WHY) == set(LIMITS)
 
 
-@asynchronous
 async def test_a_revision_names_the_flags_that_it_changed() -> None:
     """Added, removed and changed flags are told, also those whose segment changed; names are escaped."""
     desk = DeskScene()
@@ -271,7 +257,6 @@ async def test_a_revision_names_the_flags_that_it_changed() -> None:
     assert flags["new-checkout"]["revision"] == last["revision"] and flags["everyone"]["first"]
 
 
-@asynchronous
 async def test_changes_are_bounded_and_states_are_told() -> None:
     """The last 50 revisions stay, with at most 100 names each; a change of the state is told in words."""
     desk = DeskScene(document=features("one"))
@@ -286,7 +271,6 @@ async def test_changes_are_bounded_and_states_are_told() -> None:
     assert "fresh → <b>stale</b>" in await desk.text("/ui/changes")
 
 
-@asynchronous
 async def test_sums_of_flags_that_are_gone_are_dropped() -> None:
     """A flag that comes back begins at 0."""
     desk = DeskScene(document=features("one", "two"))
@@ -299,7 +283,6 @@ async def test_sums_of_flags_that_are_gone_are_dropped() -> None:
     assert (counters.since_start("one"), counters.since_start("two")) == ((0, 0), (1, 0))
 
 
-@asynchronous
 async def test_the_usage_is_sorted_and_searched() -> None:
     """The flag that was asked for most comes first."""
     desk = DeskScene(document=features("one", "two"))
@@ -310,7 +293,6 @@ async def test_the_usage_is_sorted_and_searched() -> None:
     assert "live-second" in await desk.text("/ui/traffic")
 
 
-@asynchronous
 async def test_reading_stops_without_a_page() -> None:
     """The counters are read once a second, and a minute after the last page no more."""
     clock, count = FakeClock(), 0
