@@ -56,8 +56,6 @@ ROWS: tuple[Row, ...] = (
     *inside.EXPERIMENTAL,
 )
 FIRST = {row.name: row for row in reversed(ROWS)}
-SERVING = ("port", "host", "keepAliveTimeout", "shutdownGrace", "workers", "workerTimeout")
-"""The options of a server: they mean nothing to an application under another server."""
 
 
 def cases() -> Iterator[Any]:
@@ -119,8 +117,3 @@ def test_an_option_is_tried_in_every_way() -> None:
     assert list(FIRST["clientKeys"].ways()) == [*variables, FILE, FLAG, SECRET_FILE, SECRET_FLAG, CODE]
     assert list(FIRST["port"].ways()) == ["PORT", "PROXY_PORT", FILE, FLAG, CODE]
     assert list(FIRST["logger"].ways()) == [CODE]
-
-
-def test_the_options_of_a_server_are_few() -> None:
-    """All others are options of the application, and are tried without a socket."""
-    assert [row.name for row in upstream.LISTENING if row.name in SERVING] == list(SERVING)

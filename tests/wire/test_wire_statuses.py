@@ -77,25 +77,6 @@ def test_unknown_path(opened: Opener) -> None:
     assert answer.header("cache-control") == "no-store"
 
 
-@pytest.mark.parametrize(
-    ("method", "target", "allow"),
-    [
-        ("PUT", "/proxy", "GET, HEAD, POST, OPTIONS"),
-        ("DELETE", "/proxy/health", "GET, HEAD, OPTIONS"),
-        ("POST", "/proxy/health", "GET, HEAD, OPTIONS"),
-        ("GET", "/proxy/client/metrics", "POST, OPTIONS"),
-        ("HEAD", "/proxy/client/register", "POST, OPTIONS"),
-    ],
-)
-def test_wrong_method(opened: Opener, method: str, target: str, allow: str) -> None:
-    """405 with Allow and a JSON error; methods are case sensitive."""
-    answer = opened().ask(method, target)
-    assert (answer.status, answer.header("allow")) == (405, allow)
-    assert answer.header("cache-control") == "no-store"
-    if method != "HEAD":
-        assert answer.json() == {"error": f"`{target}` does not take `{method}`"}
-
-
 @pytest.mark.parametrize("method", ["get", "BREW"])
 def test_unknown_methods(opened: Opener, over_asgi: Opener, method: str) -> None:
     """405 where the server lets them through, 400 from the parser under a server of its own; methods are case sensitive."""

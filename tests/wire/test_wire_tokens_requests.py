@@ -188,14 +188,6 @@ async def test_a_token_behind_bearer(word: str) -> None:
         assert await scene.status("/proxy", FRONT_A) == 200
 
 
-async def test_another_header() -> None:
-    """A token counts in the header of the option alone."""
-    async with token_scene(client_keys_header_name="X-Token") as scene:
-        assert await scene.status("/proxy", FRONT) == 401 and scene.questions() == []
-        assert await scene.status("/proxy", None, headers={"x-token": f" {FRONT} "}) == 200
-        assert scene.questions() == [[FRONT]]
-
-
 async def test_before_the_first_configuration() -> None:
     """Every caller gets 503, and nothing is asked."""
     with fake_upstream(b"no document") as upstream:
@@ -204,13 +196,6 @@ async def test_before_the_first_configuration() -> None:
             await until(lambda: upstream.requests)
             assert [await scene.status("/proxy", token) for token in (FRONT, UNKNOWN, LISTED, None)] == [503] * 4
             assert scene.questions() == []
-
-
-async def test_a_base_path() -> None:
-    """Tokens are looked up below it, too."""
-    async with token_scene(proxy_base_path="/base") as scene:
-        assert await scene.flags("/base/proxy", FRONT_A) == ["of-a", "free"]
-        assert await scene.status("/proxy", FRONT) == 404 and scene.questions() == [[FRONT_A]]
 
 
 # ---- rates
