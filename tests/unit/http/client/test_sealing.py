@@ -134,6 +134,7 @@ async def test_what_it_was_raised_from_goes() -> None:
 
     @sealed
     async def asks(word: str, *, fail: bool) -> str:
+        """Ask."""
         try:
             int(word)
         except ValueError as error:
