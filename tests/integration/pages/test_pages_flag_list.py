@@ -152,7 +152,9 @@ def test_who_asked(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page of a flag says which applications asked in the last hours, those who asked most first."""
     monkeypatch.setattr(usage, "MAX_APPLICATIONS", 2)
     visitor = Visitor(client)
-    assert "No application has reported that it asked for this flag." in visitor.see("/flags/a").text
+    assert (
+        "No application has reported in the last 24 hours that it asked for this flag." in visitor.see("/flags/a").text
+    )
     report(client, "<b>web</b>", yes=3, no=1)
     report(client, "<b>web</b>", hours_ago=5, no=10)
     report(client, "ios", yes=1)
@@ -163,8 +165,8 @@ def test_who_asked(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
         ("ios", "development", 1, 0),
     ]
     page = visitor.see("/flags/a").text
-    assert "<b>&lt;b&gt;web&lt;/b&gt;</b> asked 14 times in development:" in page and "on 3, off 11" in page
-    assert "<b>ios</b> asked 1 time in development:" in page and "These 2 asked most." in page
+    assert "<bdi>&lt;b&gt;web&lt;/b&gt;</bdi> <small>in <bdi>development</bdi>" in page
+    assert "4 this hour · 14 in 24 hours" in page and "These 2 asked most." in page
 
 
 def test_what_changed_last(client: AppClient) -> None:
@@ -180,7 +182,7 @@ def test_what_changed_last(client: AppClient) -> None:
     assert len(flag["history"]) == 5 < flag["events"]
     page = visitor.see("/flags/a").text
     assert f'<a href="/ui/history?feature=a">All {flag["events"]} events of this flag</a>' in page
-    assert "boss switched a off in development <small><time" in page and ", api with " in page
+    assert "<bdi>boss switched a off in development</bdi>" in page and " · api with " in page
 
 
 def test_a_flag_without_events(client: AppClient) -> None:
