@@ -18,7 +18,6 @@ from flagsvc.server.pages.flag_search import (
     PAGE_SIZE,
     SORT,
     SORTS,
-    read_address,
     read_query,
     read_search,
 )
@@ -48,7 +47,7 @@ def read_filters(call: ApiCall, names: Iterable[str]) -> dict[str, str]:
 
 def show(call: ApiCall) -> Answer:
     """Return a page of the list."""
-    given = read_address(call)
+    given = read_filters(call, ADDRESS)
     query, view = read_query(given), read_view(call)
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
     with call.store.reading() as tx:
