@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from urllib.parse import urlencode
 
@@ -95,15 +95,14 @@ def heads_of(given: Mapping[str, str]) -> dict[str, Json]:
     return found
 
 
-def describe(tx: Tx, found: list[Json], shown: Iterable[str] | None = None) -> list[Json]:
-    """Return features with what they do in each environment, or in those that are `shown`."""
-    sentences = sentences_of(tx, [each["name"] for each in found])
-    wanted = None if shown is None else set(shown)
+def describe(tx: Tx, found: list[Json], shown: Sequence[str] | None = None) -> list[Json]:
+    """Return features with what they do in each environment; or in those that are `shown`, where they are on."""
+    sentences = sentences_of(tx, [each["name"] for each in found], shown)
     for feature in found:
+        states = production_first(feature["environments"])
+        feature["environments"] = [each for each in states if shown is None or each["name"] in shown]
         feature.setdefault("tags", [])
-        states = [each for each in feature["environments"] if wanted is None or each["name"] in wanted]
-        feature["environments"] = production_first(states)
-        for state in states:
+        for state in feature["environments"]:
             active = [each for each in sentences.get((feature["name"], state["name"]), ()) if not each["disabled"]]
             state["words"] = [each["words"] for each in active]
             state["chips"] = join_chips([each["chips"] for each in active], state["variantCount"])
