@@ -17,11 +17,12 @@ from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import ShapeError
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route
-from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, reasons_of
+from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of
 from flagsvc.server.pages.flag import EVERYONE, back_of
 from flagsvc.server.pages.flag_search import ADDRESS, read_search
 from flagsvc.server.pages.flags import SWITCH, is_protected
 from flagsvc.server.pages.page import change, go_to
+from flagsvc.server.pages.problems import reasons_of
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError, bad_data
