@@ -35,4 +35,4 @@ def thinned(inputs: Sequence[T]) -> Sequence[T]:
 
 
 def _fold() -> int:
-    return 100 // settings.default.max_examples
+    return 100 // (settings.default or settings.get_profile("flagsvc")).max_examples

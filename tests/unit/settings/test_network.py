@@ -24,7 +24,7 @@ def same(*values: object) -> dict[object, object]:
 
 def to(*rows: str) -> dict[object, object]:
     """Return rows of texts that become other texts: `text → other text`."""
-    return dict(row.split(" → ") for row in rows)
+    return {text: other for text, _, other in (row.partition(" → ") for row in rows)}
 
 
 TAKEN: dict[Callable[[Any], object], dict[Any, object]] = {

@@ -19,7 +19,14 @@ from flagsvc.settings.kinds import MOST_HINTS
 
 BACKEND = {"secret": "*:development.x", "type": "backend"}
 
-VARIANT = {"name": "v", "weight": 1000}
+VARIANT: dict[str, Any] = {"name": "v", "weight": 1000}
+ODD_VARIANTS: list[tuple[dict[str, Any], str]] = [
+    *(({"weight": weight}, "weight: expected a whole number") for weight in (1.5, float("nan"), 10**400)),
+    ({"payload": {"type": "string", "value": "\0"}}, "payload.value: expected a text"),
+    ({"payload": {"type": "number", "value": 5}}, "payload.value: expected a text"),
+    ({"payload": {"type": "json"}}, "payload.value: is missing"),
+    ({"overrides": [{"contextName": "a", "values": 5}]}, "overrides[0]: expected an object with a text"),
+]
 STRATEGY = {"feature": "a", "environment": "development", "name": "default"}
 KNOWN: dict[str, Any] = {"features": [{"name": "a"}]}
 ENTRIES: list[tuple[str, Any, str]] = [
@@ -80,13 +87,7 @@ ENTRIES: list[tuple[str, Any, str]] = [
     ),
     *(
         ("strategies", STRATEGY | {"variants": [VARIANT | wrong]}, f".variants[0].{expected}")
-        for wrong, expected in (
-            *(({"weight": weight}, "weight: expected a whole number") for weight in (1.5, float("nan"), 10**400)),
-            ({"payload": {"type": "string", "value": "\0"}}, "payload.value: expected a text"),
-            ({"payload": {"type": "number", "value": 5}}, "payload.value: expected a text"),
-            ({"payload": {"type": "json"}}, "payload.value: is missing"),
-            ({"overrides": [{"contextName": "a", "values": 5}]}, "overrides[0]: expected an object with a text"),
-        )
+        for wrong, expected in ODD_VARIANTS
     ),
 ]
 """A section, its first entry, and a part of the expected message behind the place of the entry."""
