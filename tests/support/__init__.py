@@ -8,7 +8,8 @@ Waiting, programs, data
 - `peers`: npm packages; `javascript`: a JavaScript function over many values
 - `databases`: fixtures for SQLite and PostgreSQL; `redises`: a Redis server; `balancers`: HAProxy and nginx; `pki`: certificates
 - `guides`: commands of the how-to pages; `conforming`: the client specification on an installed package
-- `forms`, `covering`, `coverage_floors`: compiled modules or sources, and branch coverage; `same_inputs`: Hypothesis without luck
+- `statements`: what modules of the repository import
+- `forms`, `covering`, `coverage_floors`: compiled modules or sources, and branch coverage; `same_inputs`: how many inputs
 
 Servers that a test controls
 
