@@ -250,7 +250,7 @@ REFUSED: tuple[Refused, ...] = (
         end="/naming",
     ),
     Refused("/tokens/new", {"name": "", "projects": "*"}, {"name": "Give a name."}),
-    Refused("/tokens/new", {"name": HOSTILE}, {"projects": "Give at least one project."}),
+    Refused("/tokens/new", {"name": HOSTILE, "projects": None}, {"projects": "Give at least one project."}),
     Refused("/tokens/new", {"name": "n", "projects": "*", "type": "x"}, {"type": CHOOSE}, lost=("type",)),
     Refused(
         "/tokens/new",
