@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import os
 import re
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from support import forms
+from support.aio import asynchronous
 from support.same_inputs import forget_literals
 
 COUNTED = {
@@ -111,6 +113,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=others)
     left = set(others)
     items[:] = sorted((item for item in items if item not in left), key=lambda item: _place(item.nodeid))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an asynchronous test in an event loop of its own, bounded in time."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    asynchronous(pyfuncitem.obj)(
+        **{name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    )
+    return True
 
 
 def _is_of_other_half(item: pytest.Item, half: str | None) -> bool:

@@ -128,10 +128,7 @@ def test_names_of_projects_are_not_run_together() -> None:
 
 
 def test_a_toggle_without_a_project_belongs_to_all() -> None:
-    """An empty name and one that is no text count as none, as in the document for server-side SDKs.
-
-    A repeated feature has the project of its last copy. Malformed features, and those that a filter leaves out, are in no part.
-    """
+    """An empty name and one that is no text count as none, as in the document for server-side SDKs."""
     whole = snapshot(
         feature("none"), feature("empty", project=""), feature("p", project="p"), feature("q", project="q")
     )

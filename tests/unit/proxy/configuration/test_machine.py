@@ -107,7 +107,6 @@ class Outages(RuleBasedStateMachine):
 
     @rule(answer=st.sampled_from(DOCUMENTS))
     def a_document(self, answer: bytes) -> None:
-        """The upstream answers."""
         self.runner.run(self._poll(answer))
 
     @rule(answer=st.sampled_from(EMPTIES))
@@ -117,7 +116,6 @@ class Outages(RuleBasedStateMachine):
 
     @rule(answer=st.sampled_from([*BAD, *FAULTS]))
     def a_fault(self, answer: bytes | UpstreamError) -> None:
-        """The upstream fails."""
         self.runner.run(self._poll(answer))
 
     @rule()
@@ -163,7 +161,6 @@ class Outages(RuleBasedStateMachine):
         assert self.poller.is_running and self.poller.restarts == 0
 
     def teardown(self) -> None:
-        """Stop what runs."""
         if hasattr(self, "poller"):
             self.runner.run(self.poller.stop())
         self.runner.close()
