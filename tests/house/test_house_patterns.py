@@ -17,6 +17,7 @@ from flagsvc.cli.batch.yaml_files import YamlReader
 from flagsvc.cli.parser import MESSAGES
 from flagsvc.proxy.api.answers import compile_origin
 from flagsvc.proxy.upstream import FORMS
+from flagsvc.server.pages import problems
 
 CALLS = {"match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"}
 PLACE_OF_FLAGS = {"compile": 1, "sub": 4, "subn": 4, "split": 3}
@@ -336,6 +337,10 @@ BUILT: dict[str, tuple[str, list[re.Pattern[str]] | list[re.Pattern[bytes]]]] = 
     ),
     "cli/parser.py message": ("sub", [re.compile(pattern) for pattern, _ in MESSAGES]),
     "proxy/api/answers.py written.encode()": ("fullmatch", [compile_origin(each) for each in ORIGINS]),
+    "server/pages/problems.py pattern": (
+        "fullmatch",
+        [re.compile(each, re.DOTALL) for each, *_ in (*problems.ROWS, *problems.FIELDS, *problems.RULES)],
+    ),
     "proxy/upstream.py form": ("fullmatch", [re.compile(form, re.DOTALL) for form, _ in FORMS]),
 }
 """Patterns that are known at run time only → how they are called, and samples that the source itself makes."""
@@ -346,6 +351,7 @@ BOUNDED = {
     "cli/migrating/env_files.py DOUBLE": "a reading ends at the next quote, and the value of the next line begins with that quote",
     "pages/forms.py VALUE": "a value in quotes has at most 300 characters; all else is read up to the next comma or line",
     "proxy/api/answers.py written.encode()": "a wildcard is lazy in an atomic group: each part of the pattern is found once",
+    "server/pages/problems.py pattern": "at most 1,000 characters of a text are looked at: less than 1 ms",
     "server/store/urls.py INNER": "a scheme has at most 51 characters, so each position is left after as many",
     "settings/load.py KEY": "a reading begins only where a part begins, and a part without a dot is read at most twice",
     "settings/option.py INJECTED": "`is_injected` bounds the name of a variable to 256 characters: less than 1 ms",

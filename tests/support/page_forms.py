@@ -18,6 +18,8 @@ from support.processes import Answer
 
 FORM = "application/x-www-form-urlencoded"
 MARK = "----boundary-of-tests"
+OF_THE_FRAME = ("/sign-out", "/theme")
+"""The ends of the actions of forms that every page has."""
 
 
 @dataclass
@@ -189,7 +191,7 @@ class PageClient:
         return next(
             each
             for each in read_forms(answer)
-            if each.method == "post" and each.action.endswith(action or "") and not each.action.endswith("/sign-out")
+            if each.method == "post" and each.action.endswith(action) and not each.action.endswith(OF_THE_FRAME)
         )
 
     def press(

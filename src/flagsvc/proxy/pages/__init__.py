@@ -8,4 +8,5 @@ so a thread would make callers wait longer, and custom code is called in the thr
   `make_admin_address_service` all else. `Access` in `access.py` decides who may see a page.
 - A page: `make_rows` in `desk.py` lists every `PageRow`, with its path, its template in `templates/` and the function that makes
   its data. `Scene` in `page.py` is what they show. `UnfoldedConfigurations` in `unfolding.py` keeps titles and nodes for a minute.
+- The requests of the last hour: `Recorder` in `traffic.py` reads the counters, also while no page is open.
 """
