@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import diff_documents
 import diff_exclusions
 import diff_fixed
 import diff_requests
-from diff_compare import Comparison, Difference, Shrinker, compare, reproduction
+from diff_compare import Difference, Shrinker, compare, reproduction
 from diff_exclusions import EXCLUSIONS, Exclusion
 from diff_pair import Pair, Reply
 from diff_requests import Question
@@ -26,28 +25,9 @@ class Figures:
     """What a run has compared and found."""
 
     answers: int = 0
-    toggles: int = 0
-    random: int = 0
     documents: int = 0
-    seconds: float = 0.0
-    statuses: Counter[int] = field(default_factory=Counter)
     excluded: Counter[str] = field(default_factory=Counter)
     mismatches: list[Difference] = field(default_factory=list)
-
-    def missing(self) -> list[Exclusion]:
-        """Return the exclusions that did not occur although they could: each must be taken out of the table."""
-        return [row for row in EXCLUSIONS if not self.excluded[row.name] and row.possible()]
-
-    def report(self) -> str:
-        """Return the figures as lines."""
-        statuses = ", ".join(f"{number} × {status}" for status, number in sorted(self.statuses.items()))
-        lines = [
-            f"{self.answers} answers on {self.documents} documents compared in {self.seconds:.0f} s: {statuses}",
-            f"{self.toggles} toggles compared, {self.random} of random state or variant left out",
-            f"{len(self.mismatches)} mismatches",
-            *(f"  excluded {self.excluded[row.name]:>7} × {row.name}: {row.reason}" for row in EXCLUSIONS),
-        ]
-        return "\n".join(lines)
 
     def line(self) -> str:
         """Return the figures in one line."""
@@ -64,14 +44,11 @@ class Campaign:
     trusting: bool = False
     figures: Figures = field(default_factory=Figures)
 
-    def random(self, answers: int, per_document: int, progress: Callable[[Figures], None] | None = None) -> None:
+    def random(self, answers: int, per_document: int) -> None:
         """Ask at least `answers` random questions, `per_document` of them on each random document."""
-        start, goal = time.monotonic(), self.figures.answers + answers
+        goal = self.figures.answers + answers
         while self.figures.answers < goal:
             self.document(self.figures.documents, per_document)
-            self.figures.seconds = time.monotonic() - start
-            if progress:
-                progress(self.figures)
 
     def document(self, number: int, count: int) -> None:
         """Ask `count` questions on one random document."""
@@ -81,7 +58,7 @@ class Campaign:
         self.figures.documents += 1
         questions = diff_requests.questions(self.seed, number, names, count, trusting=self.trusting)
         for question, replies in self.ask(questions):
-            self.note(compare(document, question, replies), replies)
+            self.note(compare(document, question, replies))
 
     def ask(self, questions: Sequence[Question]) -> list[tuple[Question, tuple[Reply, Reply]]]:
         """Return each question with both answers; the usual ones are sent in batches, the odd ones alone."""
@@ -96,7 +73,7 @@ class Campaign:
         self.pair.load(document)
         for question in diff_fixed.QUESTIONS:
             replies = self.pair.ask(question)
-            self.note(compare(document, question, replies), replies)
+            self.note(compare(document, question, replies))
 
     def targeted(self, rows: Sequence[Exclusion] = EXCLUSIONS) -> None:
         """Ask for the subject of each exclusion, so that an outdated exclusion is noticed."""
@@ -104,15 +81,12 @@ class Campaign:
             self.pair.load(row.document)
             for question in row.questions:
                 replies = self.pair.ask(question)
-                self.note(compare(row.document, question, replies, row.name), replies)
+                self.note(compare(row.document, question, replies, row.name))
 
-    def note(self, comparison: Comparison, replies: tuple[Reply, Reply]) -> None:
+    def note(self, differences: Sequence[Difference]) -> None:
         """Count an answer, and sort what differs into excluded and not."""
         self.figures.answers += 1
-        self.figures.statuses[replies[1].status] += 1
-        self.figures.toggles += comparison.toggles
-        self.figures.random += comparison.random
-        for difference in comparison.differences:
+        for difference in differences:
             row = next((row for row in EXCLUSIONS if row.covers(difference)), None)
             if row:
                 self.figures.excluded[row.name] += 1

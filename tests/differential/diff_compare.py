@@ -42,16 +42,7 @@ class Difference:
         return f"{self.field}{of}: {said}\n  {self.question}"
 
 
-@dataclass
-class Comparison:
-    """The differences of one pair of answers, the toggles compared, and those left out because their answer is random."""
-
-    differences: list[Difference]
-    toggles: int = 0
-    random: int = 0
-
-
-def compare(document: Json, question: Question, replies: tuple[Reply, Reply], case: str = "") -> Comparison:
+def compare(document: Json, question: Question, replies: tuple[Reply, Reply], case: str = "") -> list[Difference]:
     """Return what differs between the reference's and our answer to `question` on `document`."""
     reference, ours = replies
 
@@ -59,16 +50,14 @@ def compare(document: Json, question: Question, replies: tuple[Reply, Reply], ca
         return Difference(field, toggle, left, right, question=question, document=document, case=case)
 
     if reference.status != ours.status:
-        return Comparison([difference("status", "", reference.status, ours.status)])
+        return [difference("status", "", reference.status, ours.status)]
     if reference.status != 200 or not question.evaluates:
-        return Comparison([])
+        return []
     shaky = volatile(document, question.present, named=question.named)
     left, right = reference.toggles(), ours.toggles()
     states, variants = shaky.states, shaky.variants
     kept = [[toggle for toggle in side if toggle["name"] not in states] for side in (left, right)]
-    found = [difference(*each) for each in lists(*kept, variants)]  # type: ignore[arg-type, call-arg]
-    left_out = sum(1 for toggle in right if toggle["name"] in variants)
-    return Comparison(found, len(right) - left_out, left_out)
+    return [difference(*each) for each in lists(*kept, variants)]  # type: ignore[arg-type, call-arg]
 
 
 def lists(left: list[Json], right: list[Json], shaky: frozenset[str]) -> list[tuple[str, str, Any, Any]]:
@@ -143,7 +132,7 @@ class Shrinker:
         self.left -= 1
         self.pair.load(difference.document)
         replies = self.pair.ask(difference.question)
-        found = compare(difference.document, difference.question, replies, difference.case).differences
+        found = compare(difference.document, difference.question, replies, difference.case)
         return next(
             (each for each in found if (each.field, each.toggle) == (difference.field, difference.toggle)), None
         )

@@ -1,8 +1,12 @@
-"""Our proxy beside the npm reference proxy: the same answers over HTTP, and every deliberate difference still there."""
+"""Our proxy beside the npm reference proxy: the same answers over HTTP, and every deliberate difference still there.
+
+`DIFF_ANSWERS=200000` compares so many answers, `DIFF_SEED=7` those to other questions.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,7 +19,8 @@ from diff_requests import Question
 
 from support import class_ways
 
-ANSWERS = 3000
+ANSWERS = int(os.environ.get("DIFF_ANSWERS", "3000"))
+SEED = os.environ.get("DIFF_SEED", "continuous")
 PER_DOCUMENT = 75
 DRAWS = 800
 EMPTY = {"version": 2, "features": []}
@@ -31,7 +36,7 @@ def both() -> Iterator[Pair]:
 @pytest.fixture(scope="module")
 def campaign(both: Pair) -> Campaign:
     """Give the results of random questions, of the fixed ones, and of those for exclusions."""
-    done = Campaign(both, "continuous")
+    done = Campaign(both, SEED)
     done.random(ANSWERS, PER_DOCUMENT)
     done.fixed()
     done.targeted()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -198,11 +198,10 @@ def compare(
     ours: OurServer,
     seed: int,
     rounds: int,
-    told: Callable[[int], None] = lambda number: None,
     *,
     foretold: bool = True,
 ) -> Tally:
-    """Compare the servers' answers from `rounds` states on; `told` hears of each round.
+    """Compare the servers' answers from `rounds` states on.
 
     `foretold`: what the commands say of the real server is held against its imports.
     """
@@ -212,7 +211,6 @@ def compare(
         ours.become(given)
         same(real, ours, "import", "admin2", body, given, tally)
     for number in range(rounds):
-        told(number)
         one_round(real, ours, Random(f"{seed}/{number}"), tally)
     return tally
 

@@ -1,7 +1,11 @@
-"""Our batch operations beside the real server's: the same answers and states, and every deliberate difference still there."""
+"""Our batch operations beside the real server's: the same answers and states, and every deliberate difference still there.
+
+`BATCH_ROUNDS=500` compares from so many states on, `BATCH_SEED=1` from others, `BATCH_PEER=server-8` with the server 8.2.0.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -9,14 +13,15 @@ from batch_compare import EXCLUSIONS, Exclusion
 from batch_twins import AGREED, BROKEN, Tally, compare, our_server
 from real_batch import RealServer, real_server
 
-ROUNDS = 40
-SEED = 7
+ROUNDS = int(os.environ.get("BATCH_ROUNDS", "40"))
+SEED = int(os.environ.get("BATCH_SEED", "7"))
+PEER = os.environ.get("BATCH_PEER", "server")
 
 
 @pytest.fixture(scope="module")
 def real() -> Iterator[RealServer]:
     """Give the real server."""
-    with real_server() as server:
+    with real_server(PEER) as server:
         yield server
 
 

@@ -83,7 +83,7 @@ def all_peers() -> Iterator[dict[str, Peer]]:
             stack.enter_context(processes.unleash_server(url, **UNLIMITED)),
             stack.enter_context(processes.unleash_server(newer, "server-8", **UNLIMITED)),
         ]
-        reference = stack.enter_context(processes.reference_proxy(servers[0].url))
+        reference = stack.enter_context(processes.reference_proxy(servers[0].url, UNLEASH_APP_NAME="reference"))
         proxy = stack.enter_context(processes.our_proxy(servers[0].url, UNLEASH_METRICS_INTERVAL="1000"))
         server = stack.enter_context(our_flag_server())
         real = {CLIENT: processes.UPSTREAM_TOKEN, FRONTEND: processes.FRONTEND_TOKEN}

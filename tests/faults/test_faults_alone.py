@@ -88,53 +88,6 @@ async def test_a_fault_alone(fault: Fault, tmp_path: Path) -> None:
 
 
 @asynchronous
-async def test_nobody_listens(tmp_path: Path) -> None:
-    """A refused connection is a fault like any other; when the server starts, the proxy gets its configuration."""
-    async with scene(tmp_path) as around:
-        around.upstream.leave()
-        async with around.proxy(around.options(metrics_interval=0), ready=False) as proxy:
-            for _ in range(TIMES):
-                await around.next_try()
-                injected["nobody listens"] += 1
-                assert (await proxy.ask("GET", "/proxy")).status_code == 503
-            await around.upstream.listen()
-            await recovers(around, proxy, "first")
-            around.upstream.leave()
-            before = await seen(proxy)
-            for _ in range(TIMES):
-                await around.next_try()
-                injected["nobody listens"] += 1
-                assert await seen(proxy) == before
-            await around.upstream.listen()
-            await recovers(around, proxy, "second")
-
-
-@pytest.mark.parametrize("otherwise", [FAULTS[0], None], ids=repr)
-@asynchronous
-async def test_an_empty_document(otherwise: Fault | None, tmp_path: Path) -> None:
-    """A single empty document changes nothing, however often it comes between good ones or before a failure.
-
-    An empty document that comes twice is accepted.
-    """
-    async with scene(tmp_path) as around, around.proxy(around.options(metrics_interval=0), ready=False) as proxy:
-        await recovers(around, proxy, "first")
-        before = await seen(proxy)
-        for _ in range(TIMES):
-            around.served = document()
-            await around.next_poll()
-            injected["an empty document"] += 1
-            assert await seen(proxy) == before
-            if otherwise is not None:
-                await suffers(around, otherwise)
-                assert await seen(proxy) == before
-            await recovers(around, proxy, "first")
-        around.served = document()
-        for _ in range(2):
-            await around.next_poll()
-        assert await proxy.names() == []
-
-
-@asynchronous
 async def test_a_worse_document_is_seen_where_it_is_let_through(tmp_path: Path) -> None:
     """Without the fault, its document would be served, so the test above can fail."""
     async with scene(tmp_path) as around:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +22,6 @@ OFTEN = {
     "FLAGSVC_FETCH_INTERVAL": "60000",
     "LOG_LEVEL": "info",
 }
-KILLS = 6
 
 
 @pytest.fixture
@@ -86,22 +85,6 @@ def test_an_outage_over_a_restart(upstream: FakeUpstream, tmp_path: Path, worker
     assert (counted(upstream), spooled(tmp_path)) == (25, [])
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_kill_in_an_outage(upstream: FakeUpstream, tmp_path: Path, workers: int) -> None:
-    """Counts in storage at the kill are sent by the next process, once; nothing stays behind."""
-    cut_off(upstream)
-    with reporting(upstream, tmp_path.as_uri(), workers) as proxy:
-        ask(proxy, 20)
-        proxy.program.wait(lambda: holds(tmp_path, 20), "storing what it counted")
-        kill(proxy)
-    join(upstream)
-    with reporting(upstream, tmp_path.as_uri(), workers) as proxy:
-        upstream.wait(lambda: counted(upstream) == 20)
-        proxy.program.wait(lambda: not spooled(tmp_path), "tidying")
-        assert proxy.program.stop() == 0
-    assert counted(upstream) == 20
-
-
 def holds(folder: Path, yes: int) -> bool:
     """Return whether one of the records in a folder has a toggle counted so often."""
     return any(has(yes, (folder / name).read_bytes()) for name in spooled(folder))
@@ -132,26 +115,24 @@ def test_several_processes_start_together(upstream: FakeUpstream, tmp_path: Path
     assert (counted(upstream), spooled(tmp_path)) == (23, [])
 
 
-def test_kill_after_kill(
-    upstream: FakeUpstream, tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
+@pytest.mark.parametrize(("workers", "kills"), [(1, 6), (2, 2)])
+def test_kill_after_kill(upstream: FakeUpstream, tmp_path: Path, workers: int, kills: int) -> None:
     """However often processes are killed while the upstream comes and goes, every count in storage arrives, none twice."""
     asked = 0
-    for number in range(KILLS):
+    for number in range(kills):
         cut_off(upstream)
-        with reporting(upstream, tmp_path.as_uri()) as proxy:
+        with reporting(upstream, tmp_path.as_uri(), workers) as proxy:
             ask(proxy, number + 1)
             asked += number + 1
             proxy.program.wait(lambda: holds(tmp_path, number + 1), "storing")  # noqa: B023
             kill(proxy)
-    assert counted(upstream) == 0 and 1 <= len(spooled(tmp_path)) <= KILLS
+    assert counted(upstream) == 0 and 1 <= len(spooled(tmp_path)) <= kills
     join(upstream)
-    with reporting(upstream, tmp_path.as_uri()) as proxy:
+    with reporting(upstream, tmp_path.as_uri(), workers) as proxy:
         upstream.wait(lambda: counted(upstream) == asked)
         proxy.program.wait(lambda: not spooled(tmp_path), "tidying")
         assert proxy.program.stop() == 0
     assert counted(upstream) == asked
-    record_property("processes killed with usage in storage", KILLS)
 
 
 def test_an_upstream_that_comes_later(tmp_path: Path) -> None:

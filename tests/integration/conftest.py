@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from flagsvc.core.clock import Clock
     from flagsvc.server.store.store import Store
     from support.fake_upstream import FakeUpstream
@@ -21,13 +23,20 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def clock() -> Clock | None:
-    """Give the clock of `client`: none is that of the machine. A module that moves the time has its own."""
-    return None
+def clock(request: pytest.FixtureRequest) -> Clock:
+    """Give the clock of `client` and `store`: it shows the module's NOW, else the time of the machine.
+
+    A module that moves the time has its own.
+    """
+    from flagsvc.core.clock import SystemClock
+    from flagsvc.testing import FakeClock
+
+    now: datetime | None = getattr(request.module, "NOW", None)
+    return SystemClock() if now is None else FakeClock(now.timestamp())
 
 
 @pytest.fixture
-def client(database_url: str, request: pytest.FixtureRequest, clock: Clock | None) -> Iterator[AppClient]:
+def client(database_url: str, request: pytest.FixtureRequest, clock: Clock) -> Iterator[AppClient]:
     """Give a server on each kind of database, with what the module's GIVEN adds to a new database, and its `prepare` does."""
     from support.flagservers import app_client
 
@@ -76,22 +85,21 @@ def seeded(database_url: str) -> Iterator[SeededStore]:
 
 
 @pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
+def store(database_url: str, clock: Clock) -> Iterator[Store]:
     """Give a new database of each kind."""
-    from flagsvc.core.clock import SystemClock
     from flagsvc.server.store.store import open_store
     from flagsvc.testing import RecordingLog
 
-    made = open_store(database_url, SystemClock(), RecordingLog())
+    made = open_store(database_url, clock, RecordingLog())
     yield made
     made.close()
 
 
 @pytest.fixture
-def upstream() -> Iterator[FakeUpstream]:
-    """Give a flag server with two flags."""
+def upstream(request: pytest.FixtureRequest) -> Iterator[FakeUpstream]:
+    """Give a flag server with the module's DOCUMENT, else with two flags."""
     from support.fake_upstream import fake_upstream
     from support.worker_pools import document
 
-    with fake_upstream(document("first", "second")) as made:
+    with fake_upstream(getattr(request.module, "DOCUMENT", document("first", "second"))) as made:
         yield made

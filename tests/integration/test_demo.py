@@ -22,7 +22,7 @@ from flagsvc import Context
 from flagsvc.proxy.extensions import enrich, load_enrichers, load_strategies
 from flagsvc.settings.load import load
 from support import needs
-from support.processes import ROOT, Program, clean_environment, flagsvc, running, scratch
+from support.processes import ROOT, Program, clean_environment, running, scratch
 
 EXAMPLES = ROOT / "examples"
 
@@ -185,17 +185,6 @@ def test_the_configuration_file(monkeypatch: pytest.MonkeyPatch) -> None:
     assert loaded.options.cors_max_age == 3600
     assert load_strategies(loaded.options.custom_strategies).by_name
     assert len(tomllib.loads((EXAMPLES / "flagsvc.toml").read_text())) > 10
-
-
-def test_the_configuration_file_by_command() -> None:
-    """`flagsvc config` shows it with the source of each value and masked secrets."""
-    with scratch() as folder:
-        command = [str(part) for part in (*flagsvc(), "config", "--config", "examples/flagsvc.toml")]
-        env = clean_environment(folder)
-        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert "some-client-key" not in done.stdout
-    assert re.search(r"cors\.maxAge +3600 s +file examples/flagsvc\.toml", done.stdout)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -14,7 +11,7 @@ import pytest
 
 from support.environment_samples import write_toml
 from support.fake_upstream import FEATURES, METRICS, FakeUpstream, Reply, fake_upstream
-from support.processes import Proxy, ask, free_port, our_proxy
+from support.processes import Proxy, ask, our_proxy
 from support.worker_pools import document, workers
 
 NOTHING = {"UNLEASH_API_TOKEN": "", "UNLEASH_PROXY_CLIENT_KEYS": "", "EXP_SERVER_SIDE_SDK_CONFIG_TOKENS": ""}
@@ -182,57 +179,3 @@ def asking(proxy: Proxy, key: str) -> Iterator[list[int]]:
     finally:
         over.set()
         thread.join()
-
-
-def test_one_upstream_down_and_a_wrong_file(servers: Servers) -> None:
-    """The other environment answers, and the process is ready. A wrong file changes nothing, a right one lets the other start."""
-    servers.servers["b"].replies[FEATURES] = Reply(401)
-    servers.write(a={}, b={})
-    with servers.proxy("2", "a") as proxy:
-        proxy.program.wait(lambda: ask(f"{proxy.url}/ready").status == 200, "ready without b")
-        assert seen(proxy, "client-key-a") == {("a.one", "a.two")} and seen(proxy, "client-key-b") == {503}
-        servers.write(a={"clientKeys": ["client-key-b"]}, b={})
-        proxy.program.wait(lambda: "the old one stays" in proxy.program.output(), "refusing")
-        assert seen(proxy, "client-key-a") == {("a.one", "a.two")}
-        servers.servers["b"].replies.clear()
-        servers.write(a={}, b={"flagsvcUrl": servers.servers["c"].url, "namePrefix": "c"})
-        proxy.program.wait(lambda: seen(proxy, "client-key-b") == {("c.one", "c.two")}, "answering for b")
-        check_output(proxy)
-
-
-def test_a_worker_that_comes_later(servers: Servers) -> None:
-    """It has the environments that there are by then, with their configurations, before it takes a connection."""
-    servers.write(a={}, b={})
-    with servers.proxy("2", "a", "b") as proxy:
-        servers.write(a={"clientKeys": ["new-client-key"]}, c={})
-        proxy.program.wait(lambda: seen(proxy, "client-key-c") == {("c.one", "c.two")}, "answering for c")
-        before = workers(proxy)
-        for pid in before:
-            os.kill(pid, signal.SIGKILL)
-        proxy.program.wait(lambda: len(workers(proxy)) == 2 and not set(before) & set(workers(proxy)), "replacing them")
-        proxy.program.wait(lambda: ask(f"{proxy.url}/live").status == 200, "answering")
-        assert seen(proxy, "new-client-key") == seen(proxy, "client-key-a") == {("a.one", "a.two")}
-        assert seen(proxy, "client-key-c") == {("c.one", "c.two")} and seen(proxy, "client-key-b") == {401}
-
-
-def test_from_variables_alone(servers: Servers) -> None:
-    """Names and variables, without a file; the operators' address has the metrics of these environments."""
-    env = {"FLAGSVC_CONFIG": "", "FLAGSVC_ENVIRONMENTS": "a,b", "FLAGSVC_ADMIN_ADDRESS": f"127.0.0.1:{free_port()}"}
-    for name in "ab":
-        env[f"FLAGSVC_{name.upper()}_URL"] = servers.servers[name].url
-        env[f"FLAGSVC_{name.upper()}_API_TOKEN"] = f"*:{name}.api-token"
-        env[f"UNLEASH_{name.upper()}_PROXY_CLIENT_KEYS"] = f"client-key-{name}"
-    with servers.proxy("2", "a", "b", **env) as proxy:
-        assert [seen(proxy, f"client-key-{name}") for name in "ab"] == [
-            {(f"{name}.one", f"{name}.two")} for name in "ab"
-        ]
-        page = ask(f"http://{env['FLAGSVC_ADMIN_ADDRESS']}/metrics").body.decode()
-        counted = [line for line in page.splitlines() if line.startswith("flagsvc_http_requests_total")]
-        for name in "ab":
-            labels = f'environment="{name}",method="GET",route="/proxy",status="200"'
-            assert f"flagsvc_http_requests_total{{{labels}}} {EACH_WORKER}.0" in counted
-        assert "\nflagsvc_workers 2.0\n" in page and 'environment="c"' not in page
-        tokens = {"tokens": ["client-key-a", "nobody"]}
-        found = json.loads(ask(proxy.url.replace("/proxy", "/edge/validate"), method="POST", body=tokens).body)
-        assert [each["token"] for each in found["tokens"]] == ["client-key-a"]
-        assert proxy.program.stop() == 0

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from flagsvc import ProxyOptions, create_app
-from flagsvc.server.application import create_flag_server
-from flagsvc.settings.server import ServerOptions
-from support.flagservers import BACKEND_SECRET, GIVEN, our_flag_server
+from support.flagservers import BACKEND_SECRET
 from support.frontframing import BAD_HOSTS, LAST, REFUSED, TAKEN, TOO_LARGE
 from support.frontkit import get
-from support.processes import our_proxy
-from support.smuggling import mounted
+from support.smuggling import PROXIES, SERVERS
 
 SECONDS = 10.0
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3})")
@@ -48,56 +40,20 @@ class Program:
         return fitting.replace(b"client-key", self.key + b"\r\ncontent-type: application/json", 1)
 
 
-@contextmanager
-def proxy_process(folder: Path, document: str) -> Iterator[int]:
-    """Run the proxy."""
-    with our_proxy(document, UNLEASH_PROXY_CLIENT_KEYS="client-key") as proxy:
-        yield proxy.port
-
-
-@contextmanager
-def proxy_mounted(folder: Path, document: str) -> Iterator[int]:
-    """Run the proxy in uvicorn."""
-    options = ProxyOptions(flagsvc_url=document, flagsvc_api_token="none", client_keys="client-key", storage="none")
-    with mounted(create_app(options)) as port:
-        yield port
-
-
-@contextmanager
-def server_process(folder: Path, document: str) -> Iterator[int]:
-    """Run the flag server."""
-    with our_flag_server(folder=folder) as server:
-        yield int(server.root.rpartition(":")[2])
-
-
-@contextmanager
-def server_mounted(folder: Path, document: str) -> Iterator[int]:
-    """Run the flag server in uvicorn."""
-    seed = folder / "mounted.json"
-    seed.write_text(json.dumps(GIVEN))
-    with mounted(create_flag_server(ServerOptions(database=str(folder / "mounted.db"), seed=str(seed)))) as port:
-        yield port
-
-
 OF_PROXY = (b"/proxy", b"/proxy/health", b"client-key")
 OF_SERVER = (b"/api/client/metrics", b"/health", BACKEND_SECRET.encode())
-PROGRAMS: dict[str, Any] = {
-    "proxy": (proxy_process, OF_PROXY, True),
-    "flag server": (server_process, OF_SERVER, True),
-    "proxy, mounted": (proxy_mounted, OF_PROXY, False),
-    "flag server, mounted": (server_mounted, OF_SERVER, False),
-}
+PROGRAMS = [*PROXIES, *SERVERS]
 
 
 @pytest.fixture(scope="module", params=PROGRAMS)
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     """One of the programs, at work."""
-    run, words, own = PROGRAMS[request.param]
-    folder = tmp_path_factory.mktemp("framing")
-    document = folder / "flags.json"
-    document.write_text(json.dumps({"version": 2, "features": []}))
-    with run(folder, document.as_uri()) as port:
-        yield Program(port, *words, own)  # type: ignore[call-arg]
+    name: str = request.param
+    run, words, content = (
+        (PROXIES[name], OF_PROXY, {"version": 2, "features": []}) if name in PROXIES else (SERVERS[name], OF_SERVER, {})
+    )
+    with run(tmp_path_factory.mktemp("framing"), content) as port:
+        yield Program(port, *words, own="mounted" not in name)
 
 
 def answered(port: int, data: bytes, size: int) -> bytes:

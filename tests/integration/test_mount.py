@@ -6,7 +6,6 @@ import asyncio
 import json
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,7 +21,7 @@ from starlette.routing import Mount
 from flagsvc import ProxyApp, ProxyOptions, create_app
 from support.aio import asynchronous, until
 from support.environments import only
-from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
+from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, fake_upstream
 from support.processes import ROOT, Answer, answers, ask, free_port, running, scratch
 from support.smuggling import mounted
 from support.waiting import wait_until
@@ -220,56 +219,6 @@ def in_a_loop_of_its_own(app: Any, method: str, body: object) -> int:
             return (await client.request(method, "/flags/proxy", headers=KEY, json=body)).status_code
 
     return asyncio.run(main())
-
-
-def test_a_loop_that_ends_while_metrics_are_on_their_way(upstream: FakeUpstream) -> None:
-    """The counts of an interrupted post are sent again at the end, together with later ones."""
-    proxy = create_app(options(upstream, metrics_interval=50))
-    holding, usual = threading.Event(), upstream.answer
-
-    def slow(method: str, target: str, headers: dict[str, str], body: bytes) -> Reply:
-        reply = usual(method, target, headers, body)
-        if target.endswith(METRICS):
-            holding.wait(20)
-        return reply
-
-    async def main() -> None:
-        await proxy.ready(20)
-        upstream.answer = slow  # type: ignore[method-assign]
-        only(proxy).counters.count("first", True)
-        await asyncio.to_thread(upstream.wait, lambda: upstream.received(METRICS))
-        only(proxy).counters.count("second", True)
-        upstream.answer = usual  # type: ignore[method-assign]
-
-    asyncio.run(main())
-    holding.set()
-    assert [sorted(count) for count in counts(upstream)] == [["first"], ["first", "second"]]
-
-
-def test_stopping_when_the_upstream_does_not_answer(upstream: FakeUpstream) -> None:
-    """An upstream that accepts the last metrics and never answers delays the end by a few seconds at most."""
-    proxy = create_app(options(upstream))
-    silent = threading.Event()
-    answered: list[bytes] = []
-
-    def late(*request: Any) -> Any:
-        silent.wait(600)
-        answered.append(b"late")
-        return original(*request)
-
-    original = upstream.answer
-
-    async def main() -> None:
-        await proxy.ready(20)
-        only(proxy).counters.count("first", True)
-        upstream.answer = late  # type: ignore[method-assign, assignment]
-        await proxy.aclose()
-
-    try:
-        asyncio.run(main())
-        assert answered == []
-    finally:
-        silent.set()
 
 
 def test_a_failed_start_leaves_nothing(upstream: FakeUpstream, monkeypatch: pytest.MonkeyPatch) -> None:

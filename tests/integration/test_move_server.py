@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from flagsvc.cli.moving.resources import user_step
 from support import flagservers, moving, processes
 from support.moving import ENVIRONMENTS, Server
@@ -15,11 +17,11 @@ from support.moving import ENVIRONMENTS, Server
 ALL_THERE = "0 changes: "
 
 
-def moved_whole(source: Server, target: Server, folder: Path) -> str:
-    """Move a server of 24 flags, one of them archived, into an empty one; the second run has nothing to do, and says so."""
+def moved_whole(source: Server, target: Server, count: int, folder: Path) -> str:
+    """Move a server of so many flags, one of them archived, into an empty one; the second run has nothing to do, and says so."""
     code, out, err = moving.move(source, target, folder=folder)
     assert code == 0, (out, err)
-    assert "environment `production`: 24 new\n" in out and "moved: 1 archived flag of" in out, out
+    assert f"environment `production`: {count} new\n" in out and "moved: 1 archived flag of" in out, out
     code, out, err = moving.move(source, target, folder=folder)
     assert code == 0 and ALL_THERE in out and "moved:" not in out, (out, err)
     [segment] = target.admin("/segments")["segments"]
@@ -28,8 +30,9 @@ def moved_whole(source: Server, target: Server, folder: Path) -> str:
     return out
 
 
-def test_there_and_back(tmp_path: Path) -> None:
-    """From the real server to ours, and back when it is empty: each move is whole, users too, and 1,200 evaluations agree.
+@pytest.mark.parametrize(("count", "contexts"), [(24, 25), pytest.param(150, 60, marks=pytest.mark.long)])
+def test_there_and_back(tmp_path: Path, count: int, contexts: int) -> None:
+    """From the real server to ours, and back when it is empty: each move is whole, users too, and all evaluations agree.
 
     On the way back the project lacks an environment; then a flag is archived there, and a description goes here.
     """
@@ -39,22 +42,22 @@ def test_there_and_back(tmp_path: Path) -> None:
         flagservers.our_flag_server() as second,
     ):
         real, ours = moving.real(first), moving.ours(second)
-        names = moving.filled(real, 24)
+        names = moving.filled(real, count)
         real.admin("/projects/default/features/flag-10", method="DELETE")
         for user in (
             user_step({"username": "anna", "email": "anna@example.com"}, 2),
             user_step({"email": "carl@example.com"}, 3),
         ):
             real.admin("/user-admin", user.requests[0].body)
-        asked = moving.contexts(25)
+        asked = moving.contexts(contexts)
         before = moving.evaluated(real, names, asked)
-        assert "stays behind" not in moved_whole(real, ours, tmp_path)
+        assert "stays behind" not in moved_whole(real, ours, count, tmp_path)
         there = roles_of(ours)
         assert (there["anna"], there["carl@example.com"]) == ("Editor", "Viewer")
         between = moving.evaluated(ours, names, asked)
         moving.emptied(real, names)
         real.admin("/projects/default/environments/production", method="DELETE")
-        moved_whole(ours, real, tmp_path)
+        moved_whole(ours, real, count, tmp_path)
         assert roles_of(real) == roles_of(ours)
         real.admin("/projects/default/archive", {"features": ["flag-11"]})
         [segment] = ours.admin("/segments")["segments"]
@@ -62,7 +65,9 @@ def test_there_and_back(tmp_path: Path) -> None:
         out = moved_again(ours, real, tmp_path, {"flag-10"})
         assert "moved: 1 segment\nmoved: 1 revived flag of project `default`\n" in out, out
         after = moving.evaluated(real, names, asked)
-    assert len(before) == 1200 and len({answer[1] for answer in before}) > 50, "the order makes a difference"
+    assert len(before) == 2 * count * contexts and len({answer[1] for answer in before}) > 50, (
+        "the order makes a difference"
+    )
     assert [moving.differing(before, between), moving.differing(before, after)] == [0, 0]
 
 

@@ -266,7 +266,6 @@ def busy(run: Run) -> bytes:
 
 
 SETTINGS = {
-    "warn": {},
     "info": {"LOG_LEVEL": "info", "FLAGSVC_ACCESS_LOG": "true"},
     "debug": {"LOG_LEVEL": "debug", "FLAGSVC_ACCESS_LOG": "true", "JSON_LOGGER": "true"},
 }

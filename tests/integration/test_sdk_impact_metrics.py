@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support import fake_upstream, processes
+from support import processes
 from support.fake_upstream import METRICS, FakeUpstream, Reply
 from support.processes import ask
 from support.waiting import wait_until
@@ -82,13 +82,6 @@ DOCUMENT = {
 OWN = (("appName", "some-service"), ("environment", "default"))
 """The labels that SDKs for servers add. The token that they have here names no environment."""
 HISTOGRAM = [{"le": 1, "count": 0}, {"le": 5, "count": 1}, {"le": "+Inf", "count": 2}]
-
-
-@pytest.fixture
-def upstream() -> Iterator[FakeUpstream]:
-    """Give an upstream server."""
-    with fake_upstream.fake_upstream(DOCUMENT) as server:
-        yield server
 
 
 @contextmanager

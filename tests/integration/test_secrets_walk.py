@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +24,7 @@ from flagsvc.settings.table import OPTIONS
 from fuzzing.commands import Called, CommandFolder
 from support import tracebacks
 from support.environments import only
-from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
+from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply
 from support.pki import Authority, written
 from support.processes import Proxy, ask, our_proxy
 from support.wiretap import found
@@ -138,15 +137,7 @@ strategies = [Raising()]
 """
 
 
-@pytest.fixture
-def upstream() -> Iterator[FakeUpstream]:
-    """A flag server."""
-    with fake_upstream(DOCUMENT) as server:
-        yield server
-
-
-@pytest.mark.parametrize("number", ["1", "2"], ids=["one process", "workers"])
-@pytest.mark.parametrize("as_json", ["false", "true"], ids=["text", "JSON"])
+@pytest.mark.parametrize(("number", "as_json"), [("1", "false"), ("2", "true")], ids=["one process", "workers"])
 def test_a_process_shows_none(upstream: FakeUpstream, as_json: str, number: str, tmp_path: Path) -> None:
     """No secret is in its most detailed log, in a page, in storage, or in its command line."""
     outputs = Outputs()

@@ -26,6 +26,7 @@ from flagsvc.server.api.pipeline import Router
 from flagsvc.server.api.routes import ROUTES
 from support import admin_calls as some
 from support import processes
+from support.admin_call_rows import filled
 from support.flagservers import ADMIN_SECRET, app_client
 
 PARTS = (
@@ -106,17 +107,6 @@ def comparable(value: Any, key: str = "") -> Any:
 
 
 Ask = Callable[[str, str, Any], processes.Answer]
-
-
-def filled(value: Any, kept: dict[str, str]) -> Any:
-    """Return a value with the kept ids in place of `{name}`."""
-    if isinstance(value, list):
-        return [filled(each, kept) for each in value]
-    if isinstance(value, dict):
-        return {name: filled(each, kept) for name, each in value.items()}
-    for name, text in kept.items() if isinstance(value, str) else ():
-        value = value.replace(f"{{{name}}}", text)
-    return value
 
 
 def seen(ask: Ask, rows: Iterable[some.Row], kept: dict[str, str]) -> list[tuple[str, int, Any]]:

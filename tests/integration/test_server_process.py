@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import re
-import resource
 import shutil
 import socket
 import subprocess
@@ -245,22 +244,6 @@ def test_the_default_address_and_database(tmp_path: Path) -> None:
         )
         assert f"in {tmp_path}/state/flagsvc/flags.db" in program.output()
     assert (tmp_path / "state" / "flagsvc" / "flags.db").exists()
-
-
-def test_idle_connections_shut_nobody_out(tmp_path: Path) -> None:
-    """More of them than a process may have files open at its start: the limit is raised, and probes and callers are answered."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
-    with ExitStack() as held:
-        try:
-            server = held.enter_context(our_flag_server(folder=tmp_path))
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        port = int(server.root.rpartition(":")[2])
-        for _ in range(250):
-            held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
-        assert ask(f"{server.root}/health").status == 200
-        assert server.admin("/projects")["projects"]
 
 
 def test_more_connections_than_are_held(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,12 +16,9 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.server.store.schema import feature_environments
 from flagsvc.server.store.store import open_store
 from flagsvc.testing import RecordingLog
-from support import peers, processes
-from support.browser import browser
+from support import processes
 from support.databases import fresh_database
 from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, OurFlagServer, our_flag_server
-from support.http_servers import serving
-from support.waiting import wait_until
 
 NODE = """
 const { initialize } = require(process.argv[2]);
@@ -223,35 +219,6 @@ def test_the_sdk_of_browsers(scene: Scene, method: str) -> None:
         None,
     )
     assert registered["sdkVersion"].startswith("unleash-js-sdk:")
-
-
-ASKING = """
-const told = [];
-const client = new unleash.UnleashClient({
-  url: URL_OF_THE_API, clientKey: KEY, appName: "page-app", refreshInterval: 1, disableMetrics: true,
-});
-client.on("ready", () => told.push(client.getAllToggles().map(({ name }) => name).sort()));
-client.on("error", (error) => told.push("error"));
-client.start();
-"""
-
-
-@pytest.mark.parametrize("is_listed", [True, False])
-def test_a_page_of_another_origin(tmp_path: Path, is_listed: bool) -> None:
-    """A browser lets the scripts of listed origins use the frontend API, and those of no other one."""
-    script = (peers.package("unleash-proxy-client") / "build" / "main.min.js").read_bytes()
-    files: dict[str, tuple[str, bytes]] = {"/client.js": ("text/javascript", script)}
-    with serving(files) as address:
-        origins = address if is_listed else "https://shop.example"
-        with our_flag_server(given=GIVEN, folder=tmp_path, FLAGSVC_FRONTEND_API_ORIGINS=origins) as server:
-            known = {"URL_OF_THE_API": f"{server.url}/frontend", "KEY": FRONTEND_SECRET}
-            names = "".join(f"const {name} = {json.dumps(value)};" for name, value in known.items())
-            page = f'<!doctype html><meta charset="utf-8"><script src="/client.js"></script><script>{names}{ASKING}</script>'
-            files["/"] = ("text/html", page.encode())
-            with browser() as chromium:
-                chromium.go(f"{address}/")
-                wait_until(lambda: bool(chromium.run("told.length")))
-                assert chromium.run("told[0]") == (["on", "with-variant"] if is_listed else "error")
 
 
 @pytest.mark.parametrize("make", [processes.reference_proxy, processes.our_proxy])

@@ -34,13 +34,6 @@ from support.upstream_session import DOCUMENT, fault, options, session
 LOOPS = pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 
 
-def server_side() -> ssl.SSLContext:
-    """Return the settings of a server with an untrusted authority."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
-    return context
-
-
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 # ---- odd but right answers
@@ -280,7 +273,7 @@ def test_tls_through_a_tunnel_over_tls(make_loop: Callable[[], asyncio.AbstractE
     """`HTTPS_PROXY=https://user:password@…`: the tunnel is asked for over TLS, and TLS goes through it."""
 
     async def live() -> None:
-        tls = server_side()
+        tls = Authority().server()
         async with loopback(tls) as proxy, loopback(tls) as server:
             outbound = Outbound(https=f"https://user:pw@127.0.0.1:{proxy.port}")
             chosen = options(f"{server.url}/api", outbound=outbound, trust=Trust(False))
@@ -312,7 +305,7 @@ def test_tls_through_a_tunnel_over_tls(make_loop: Callable[[], asyncio.AbstractE
 @asynchronous
 async def test_a_tunnel_that_does_not_come_about(answer: bytes | Behave, words: str) -> None:
     """A network error; neither the proxy nor its password is in the message, and the upstream is not asked."""
-    async with loopback() as proxy, loopback(server_side()) as server:
+    async with loopback() as proxy, loopback(Authority().server()) as server:
         outbound = Outbound(https=f"http://user:hidden@127.0.0.1:{proxy.port}")
         chosen = options(server.url, outbound=outbound, trust=Trust(False), limits=Limits(0.3, 5.0))
         upstream = Upstream(chosen, clock=FakeClock(), log=RecordingLog())

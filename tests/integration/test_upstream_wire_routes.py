@@ -6,11 +6,9 @@ Every answer of an upstream is an event of the life cycle: its name, its transit
 from __future__ import annotations
 
 import gzip
-import ssl
 from typing import Any
 
 import pytest
-import trustme
 
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import UpstreamError
@@ -19,17 +17,11 @@ from flagsvc.proxy.upstream import Limits, Outbound, Trust, Upstream, download
 from flagsvc.testing import FakeClock, RecordingLog
 from support.aio import asynchronous
 from support.loopback import Answer, loopback, reply, silence, then_reset, tunnel
+from support.pki import Authority
 from support.polling import ONE, TWO, PollerScene, document, stored
 from support.upstream_session import DOCUMENT, LIMITS, options, session
 
 # ---- TLS and outbound proxies
-
-
-def server_side() -> ssl.SSLContext:
-    """Return the settings of a server with an untrusted authority."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
-    return context
 
 
 @asynchronous
@@ -49,7 +41,7 @@ async def test_http_goes_through_the_outbound_proxy() -> None:
 @asynchronous
 async def test_https_goes_through_a_tunnel_that_never_sees_the_token() -> None:
     """The proxy gets a CONNECT, the upstream the request."""
-    tls = server_side()
+    tls = Authority().server()
     async with loopback() as proxy, loopback(tls) as server:
         outbound = Outbound(https=f"http://127.0.0.1:{proxy.port}")
         chosen = options(f"{server.url}/api", outbound=outbound, trust=Trust(False))
@@ -66,7 +58,7 @@ async def test_https_goes_through_a_tunnel_that_never_sees_the_token() -> None:
 @asynchronous
 async def test_an_outbound_proxy_may_itself_be_spoken_to_over_tls() -> None:
     """`HTTP_PROXY=https://…`."""
-    tls = server_side()
+    tls = Authority().server()
     async with loopback(tls) as proxy:
         chosen = options("http://flags.invalid/api", outbound=Outbound(http=proxy.url), trust=Trust(False))
         upstream = Upstream(chosen, clock=FakeClock(), log=RecordingLog())

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import os
 import re
-import signal
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
 from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
-from support.processes import Proxy, answers, flagsvc, our_proxy, proxy_environment, running
+from support.processes import Proxy, our_proxy
 from support.worker_pools import (
     HEADERS,
     alive,
@@ -23,7 +21,6 @@ from support.worker_pools import (
     counted,
     document,
     load,
-    ready,
     samples,
     worker_pool,
     workers,
@@ -171,23 +168,10 @@ def test_an_end_at_the_start(upstream: FakeUpstream) -> None:
         assert "Traceback" not in proxy.program.output()
 
 
-def test_a_port_in_use(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """The port of another proxy with workers is taken, although their sockets could share it."""
-    with worker_pool(upstream) as proxy:
-        for number in ("1", "2"):
-            env = proxy_environment(upstream.url, proxy.port, {"FLAGSVC_WORKERS": number})
-            with running("second", [*flagsvc(), "proxy"], env=env, folder=tmp_path) as program:
-                assert program.process.wait(20) == 1
-                assert "another program is listening there" in program.output()
-        assert answers(f"{proxy.url}/health")
-
-
 MANY = 8
 """Requests, each on a connection of its own: they come to different workers."""
 AGE = "x-config-age"
 LOOPS = ("polling", "usage", "workers")
-LONG_AGO_S = 3
-"""Seconds since the last check; more than a worker is old when it answers, which is what it would say if nobody told it."""
 
 
 def readiness(proxy: Proxy) -> set[tuple[int, bytes]]:
@@ -212,17 +196,3 @@ def test_every_worker_knows_how_fresh_it_is() -> None:
         assert [scraped[f'flagsvc_loop_restarts_total{{loop="{loop}"}}'] for loop in LOOPS] == [0, 0, 0]
         del upstream.replies[FEATURES]
         proxy.program.wait(lambda: readiness(proxy) == {(200, b"ready")}, "ready again")
-
-
-def test_a_worker_that_is_replaced_is_as_fresh_as_the_others() -> None:
-    """It learns the time of the last check before it accepts connections, however long ago that was."""
-    options = {"FLAGSVC_FETCH_INTERVAL": "60000", "FLAGSVC_AGE_HEADER": AGE}
-    with fake_upstream(document("first")) as upstream, worker_pool(upstream, 2, **options) as proxy:
-        proxy.program.wait(lambda: samples(proxy)["flagsvc_config_age_seconds"] >= LONG_AGO_S, "without a check")
-        killed = set(workers(proxy))
-        assert len(killed) == 2
-        for pid in killed:
-            os.kill(pid, signal.SIGKILL)
-        proxy.program.wait(lambda: len(set(workers(proxy)) - killed) == 2 and ready(proxy), "complete again")
-        ages = [int(proxy.get().headers[AGE]) for _ in range(MANY)]
-        assert min(ages) >= LONG_AGO_S, ages

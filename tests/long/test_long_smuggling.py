@@ -12,21 +12,16 @@ import os
 import random
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from flagsvc import ProxyOptions, create_app
-from flagsvc.server.application import create_flag_server
-from flagsvc.settings.server import ServerOptions
-from support.flagservers import GIVEN, USER_SECRET, our_flag_server
+from support.flagservers import USER_SECRET
 from support.frontframing import LAST, REFUSED, TAKEN, TOO_LARGE
-from support.processes import our_proxy
-from support.smuggling import BALANCERS, mounted
+from support.smuggling import BALANCERS, PROXIES, SERVERS
 
 WANTED = int(os.environ.get("VICTIMS", "100000"))
 CALLERS, ATTACKERS = 4, 2
@@ -88,48 +83,8 @@ def flags() -> dict[str, Any]:
     return {"version": 2, "features": features}
 
 
-@contextmanager
-def proxy_process(folder: Path) -> Iterator[int]:
-    document = folder / "flags.json"
-    document.write_text(json.dumps(flags()))
-    with our_proxy(document.as_uri(), UNLEASH_PROXY_CLIENT_KEYS="client-key") as proxy:
-        yield proxy.port
-
-
-@contextmanager
-def proxy_mounted(folder: Path) -> Iterator[int]:
-    document = folder / "flags.json"
-    document.write_text(json.dumps(flags()))
-    options = ProxyOptions(
-        flagsvc_url=document.as_uri(), flagsvc_api_token="none", client_keys="client-key", storage="none"
-    )
-    with mounted(create_app(options)) as port:
-        yield port
-
-
-SEED = GIVEN | {"tagTypes": [{"name": name, "description": "of a victim"} for name in NAMES]}
-
-
-@contextmanager
-def server_process(folder: Path) -> Iterator[int]:
-    with our_flag_server(folder=folder, given={"tagTypes": SEED["tagTypes"]}) as server:
-        yield int(server.root.rpartition(":")[2])
-
-
-@contextmanager
-def server_mounted(folder: Path) -> Iterator[int]:
-    seed = folder / "mounted.json"
-    seed.write_text(json.dumps(SEED))
-    with mounted(create_flag_server(ServerOptions(database=str(folder / "mounted.db"), seed=str(seed)))) as port:
-        yield port
-
-
-PROGRAMS: dict[str, tuple[Any, Target]] = {
-    "proxy": (proxy_process, PROXY),
-    "flag server": (server_process, SERVER),
-    "proxy, mounted": (proxy_mounted, PROXY),
-    "flag server, mounted": (server_mounted, SERVER),
-}
+TAG_TYPES = {"tagTypes": [{"name": name, "description": "of a victim"} for name in NAMES]}
+PROGRAMS = [*PROXIES, *SERVERS]
 
 
 def attacks(target: Target) -> list[bytes]:
@@ -198,10 +153,10 @@ def attack_on(port: int, streams: list[bytes], count: Count, draw: random.Random
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_victim_gets_anothers_answer(name: str, balancer: str, tmp_path: Path) -> None:
     """Every answer to a victim is its own, with any bytes of attackers on the connections that the balancer shares."""
-    run, target = PROGRAMS[name]
+    run, target, content = (PROXIES[name], PROXY, flags()) if name in PROXIES else (SERVERS[name], SERVER, TAG_TYPES)
     count, draw = Count(), random.Random(name + balancer)
     wanted = WANTED // (len(PROGRAMS) * len(BALANCERS)) + 1
-    with run(tmp_path) as behind, BALANCERS[balancer](behind, target.health) as port:
+    with run(tmp_path, content) as behind, BALANCERS[balancer](behind, target.health) as port:
         victims = [threading.Thread(target=ask_on, args=(port, each, target, count, wanted)) for each in NAMES]
         streams = attacks(target)
         attackers = [threading.Thread(target=attack_on, args=(port, streams, count, draw)) for _ in range(ATTACKERS)]

@@ -45,7 +45,6 @@ class Given:
     entropy: int
 
     def context(self) -> Context:
-        """Return the context."""
         properties: Any = dict(self.properties)
         return Context(
             **dict(self.own), properties=properties, current_time=self.time, now=self.now, entropy=self.entropy
@@ -108,10 +107,7 @@ def in_projects(document: dict[str, Any]) -> dict[str, Any]:
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(documents().map(in_projects), min_size=1, max_size=3), st.lists(contexts, min_size=1, max_size=8))
 def test_programs_answer_as_evaluations_do(course: Sequence[dict[str, Any]], asked: Sequence[Given]) -> None:
-    """Whatever the documents and the contexts, and however small the memory, answers and faults are those without programs.
-
-    Nor do they change where the classes of a snapshot are taken out.
-    """
+    """Whatever the documents and the contexts, and however small the memory, answers and faults are those without programs."""
     judge, bare, sides = Side(0, 2), Side(1 << 30, 1, bare=True), [Side(*way) for way in WAYS]
     for document in course:
         for side in (judge, bare, *sides):

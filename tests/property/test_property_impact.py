@@ -76,7 +76,6 @@ class Clock:
         self.time = 0.0
 
     def __call__(self) -> float:
-        """Return the time."""
         self.time += 1
         return self.time
 

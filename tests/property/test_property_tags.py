@@ -39,11 +39,9 @@ class Fixed:
         return self.time
 
     def monotonic(self) -> float:
-        """Return the same."""
         return self.time
 
     async def sleep(self, seconds: float) -> None:
-        """Never be asked to."""
         raise AssertionError(seconds)
 
 
@@ -122,12 +120,10 @@ class CountingSnapshot(Snapshot):
         self.evaluated = 0
 
     def listing(self, context: Context, everything: bool, shape: AnswerShape) -> AnswerPieces:
-        """Count."""
         self.evaluated += 1
         return super().listing(context, everything, shape)
 
     def named(self, context: Context, names: list[str], shape: AnswerShape = PLAIN) -> tuple[bytes, list[bool]]:
-        """Count."""
         self.evaluated += 1
         return super().named(context, names, shape)
 

@@ -28,7 +28,6 @@ Json = dict[str, Any]
 ADMIN = Actor(7, "boss", root_role="admin")
 EDITOR = Actor(8, "writer", root_role="editor")
 VIEWER = Actor(9, "reader")
-TOKEN = Actor(-42, "a token", "token", "admin")
 HERE = {"environment": "development", "project": "default"}
 NEW_EACH_TIME = ("id",)
 

@@ -17,8 +17,6 @@ from support.admin_call_rows import STRATEGIES
 from support.planting import plant
 from support.server_pair import GIVEN, USES
 
-NOW = "2025-06-15T15:06:40.000Z"
-"""The moment that the clock of these tests shows."""
 ACTOR = Actor(7, "somebody", root_role="admin")
 
 

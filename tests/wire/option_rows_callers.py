@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 
 import option_looks as see
-from option_looks import ask, header, names, read, statuses
+from option_looks import Ask, ask, header, names, read, statuses
 from option_ways import Row
 
 from flagsvc import ProxyOptions
@@ -57,6 +58,7 @@ async def asks_again_within_a_minute(scene: Scene, options: ProxyOptions) -> obj
 
 LOOKED_UP = {"tokenValidation": "upstream"}
 UNKNOWN = {"authorization": "unknown"}
+ALLOW = "access-control-allow"
 BROWSER = {"origin": "https://a.example", "access-control-request-method": "GET"}
 PREFLIGHT = ask("/proxy", {**BROWSER, "access-control-request-headers": "x-asked"}, method="OPTIONS")
 ORIGINS = tuple(ask("/proxy", {"origin": f"https://{host}"}) for host in ("a.example", "b.example", "x.b.example"))
@@ -66,6 +68,7 @@ REPORT = {
     "bucket": {"start": "2025-01-01T00:00:00Z", "stop": "2025-01-01T00:00:00Z", "toggles": {}},
     "padding": "x" * 3000,
 }
+REPORTED = statuses(ask("/proxy/client/metrics", method="POST", body=REPORT))
 
 
 FORWARDED = {"x-forwarded-for": "198.51.100.1, 203.0.113.5, 192.0.2.9"}
@@ -78,6 +81,25 @@ def trusting(text: str, seen: str, native: object = None) -> Row:
     return Row(
         "trustProxy", text, names(headers=FORWARDED), [seen], ["peer"], native=native or text, features=CALLERS_ADDRESS
     )
+
+
+def preflighted(name: str, text: str, field: str, seen: str, unset: str, native: object = None) -> Row:
+    """Return a row of an option: what a preflight has in a header of CORS."""
+    return Row(name, text, header(f"access-control-{field}", PREFLIGHT), [seen], [unset], native=native)
+
+
+def from_origins(text: str, seen: list[str | None], native: object = None) -> Row:
+    """Return a row of cors.origin: which origin each of ORIGINS is answered with."""
+    return Row("cors.origin", text, header(f"{ALLOW}-origin", *ORIGINS), seen, ["*"] * 3, native=native)
+
+
+continued = read(lambda answer: (answer.status_code, answer.headers.get("allow")), PREFLIGHT)
+
+
+def padded(name: str, text: str, make: Callable[[str], Ask], refusal: int, native: object = None) -> Row:
+    """Return a row of a limit in bytes: a request with this padding is below it, and one with three times as much is not."""
+    asks = [make("x" * size) for size in (1000, 3000)]
+    return Row(name, text, statuses(*asks), [200, refusal], [200, 200], native=native)
 
 
 CALLERS = (
@@ -115,102 +137,25 @@ CALLERS = (
     Row("tokenValidation", "Upstream", token_statuses, [200, 401], [401, 401]),
     Row("tokenLookupRate", "2", questions_at_once, 2, 5, beside=LOOKED_UP),
     Row("tokenRevalidationInterval", "60", asks_again_within_a_minute, True, False, beside=LOOKED_UP),
-    Row(
-        "bodyLimit",
-        "2 kB",
-        statuses(*(ask("/proxy", method="POST", body={"padding": "x" * size}) for size in (1000, 3000))),
-        [200, 413],
-        [200, 200],
-        native=2048,
-    ),
-    Row(
-        "metricsBodyLimit",
-        "2kB",
-        statuses(ask("/proxy/client/metrics", method="POST", body=REPORT)),
-        [413],
-        [200],
-        native=2048,
-    ),
-    Row(
-        "headerLimit",
-        "2048",
-        statuses(*(ask("/proxy", {"x-padding": "x" * size}) for size in (1000, 3000))),
-        [200, 431],
-        [200, 200],
-    ),
-    Row(
-        "queryLimit",
-        "2048",
-        statuses(*(ask(f"/proxy?x={'x' * size}") for size in (1000, 3000))),
-        [200, 414],
-        [200, 200],
-    ),
+    padded("bodyLimit", "2 kB", lambda padding: ask("/proxy", method="POST", body={"x": padding}), 413, native=2048),
+    Row("metricsBodyLimit", "2kB", REPORTED, [413], [200], native=2048),
+    padded("headerLimit", "2048", lambda padding: ask("/proxy", {"x-padding": padding}), 431),
+    padded("queryLimit", "2048", lambda padding: ask(f"/proxy?x={padding}"), 414),
     Row("watchInterval", "7", see.looks, [7], [2]),
     Row("keyOverlap", "10", see.overlap, [("new-key", "client-key"), ("new-key",)], [("new-key", "client-key")]),
     Row("ageHeader", "X-Config-Age", header("x-config-age", ask("/proxy")), ["0"], [None]),
 )
 
+LIST = ["https://a.example", "https://b.example"]
 CORS = (
-    Row(
-        "cors.allowedHeaders",
-        "X-One, X-Two",
-        header("access-control-allow-headers", PREFLIGHT),
-        ["X-One, X-Two"],
-        ["x-asked"],
-        native=["X-One", "X-Two"],
-    ),
-    Row(
-        "cors.credentials",
-        "yes",
-        header("access-control-allow-credentials", PREFLIGHT, ORIGINS[0]),
-        ["true", "true"],
-        [None, None],
-    ),
-    Row(
-        "cors.exposedHeaders",
-        "X-One,X-Two",
-        header("access-control-expose-headers", ORIGINS[0]),
-        ["X-One, X-Two"],
-        ["ETag"],
-        native=["X-One", "X-Two"],
-    ),
-    Row("cors.maxAge", "60", header("access-control-max-age", PREFLIGHT), ["60"], ["172800"]),
-    Row(
-        "cors.methods",
-        "GET, put",
-        header("access-control-allow-methods", PREFLIGHT),
-        ["GET, PUT"],
-        ["GET, POST"],
-        native=["GET", "PUT"],
-    ),
+    preflighted("cors.allowedHeaders", "X-One, X-Two", "allow-headers", "X-One, X-Two", "x-asked", ["X-One", "X-Two"]),
+    Row("cors.credentials", "yes", header(f"{ALLOW}-credentials", PREFLIGHT, ORIGINS[0]), ["true"] * 2, [None] * 2),
+    preflighted("cors.exposedHeaders", "X-One,X-Two", "expose-headers", "X-One, X-Two", "ETag", ["X-One", "X-Two"]),
+    preflighted("cors.maxAge", "60", "max-age", "60", "172800"),
+    preflighted("cors.methods", "GET, put", "allow-methods", "GET, PUT", "GET, POST", ["GET", "PUT"]),
     Row("cors.optionsSuccessStatus", "200", statuses(PREFLIGHT), [200], [204]),
-    Row(
-        "cors.origin",
-        "https://a.example, https://b.example",
-        header("access-control-allow-origin", *ORIGINS),
-        ["https://a.example", "https://b.example", None],
-        ["*", "*", "*"],
-        native=["https://a.example", "https://b.example"],
-    ),
-    Row(
-        "cors.origin",
-        "https://b.example",
-        header("access-control-allow-origin", *ORIGINS),
-        ["https://b.example"] * 3,
-        ["*", "*", "*"],
-    ),
-    Row(
-        "cors.origin",
-        "https://*.b.example",
-        header("access-control-allow-origin", *ORIGINS),
-        [None, None, "https://x.b.example"],
-        ["*", "*", "*"],
-    ),
-    Row(
-        "cors.preflightContinue",
-        "true",
-        read(lambda answer: (answer.status_code, answer.headers.get("allow")), PREFLIGHT),
-        [(200, "GET, HEAD, POST, OPTIONS")],
-        [(204, None)],
-    ),
+    from_origins("https://a.example, https://b.example", [*LIST, None], LIST),
+    from_origins("https://b.example", ["https://b.example"] * 3),
+    from_origins("https://*.b.example", [None, None, "https://x.b.example"]),
+    Row("cors.preflightContinue", "true", continued, [(200, "GET, HEAD, POST, OPTIONS")], [(204, None)]),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import option_looks as see
 from option_looks import Notes, ask, names, statuses
@@ -56,28 +56,22 @@ SECURE = {"storage": "rediss://127.0.0.1:{port}/0"}
 TRUSTED = {**SECURE, "storageCa": "{folder}/ca.pem"}
 MUTUAL = stored(tls=AUTHORITY, clients="yes")
 
+CERT = "{folder}/cert.pem"
+
+
+def mutual(name: str, text: str, lacking: str, **beside: str) -> Row:
+    """Return a row of an option of the certificate that a storage server asks for; without it another option is refused."""
+    return Row(name, text, MUTUAL, ["flagsvc:store"], refused(lacking), beside={**TRUSTED, **beside})
+
+
 REDIS = (
     Row("storage", "valkey://127.0.0.1:{port}/0", stored(), ["flagsvc:store"], []),
     Row("storage", f"redis://default:{PASSWORD}@127.0.0.1:{{port}}", stored(password=PASSWORD), ["flagsvc:store"], []),
     Row("storagePassword", PASSWORD, stored(password=PASSWORD), ["flagsvc:store"], [], beside=SERVER),
     Row("storageCa", "{folder}/ca.pem", stored(tls=AUTHORITY), ["flagsvc:store"], [], beside=SECURE),
     Row("storageCert", "{folder}/both.pem", MUTUAL, ["flagsvc:store"], [], beside=TRUSTED),
-    Row(
-        "storageKey",
-        "{folder}/key.pem",
-        MUTUAL,
-        ["flagsvc:store"],
-        refused("storageCert"),
-        beside={**TRUSTED, "storageCert": "{folder}/cert.pem"},
-    ),
-    Row(
-        "storageKeyPassword",
-        PASSWORD,
-        MUTUAL,
-        ["flagsvc:store"],
-        refused("storageKey"),
-        beside={**TRUSTED, "storageCert": "{folder}/cert.pem", "storageKey": "{folder}/locked.pem"},
-    ),
+    mutual("storageKey", "{folder}/key.pem", "storageCert", storageCert=CERT),
+    mutual("storageKeyPassword", PASSWORD, "storageKey", storageCert=CERT, storageKey="{folder}/locked.pem"),
     Row("storageTimeout", "100", patient, False, True, beside=SERVER),
     Row("storagePrefix", "flags:eu", stored(), ["flags:eu:store"], ["flagsvc:store"], beside=SERVER),
 )
@@ -216,31 +210,27 @@ LOGGING = (
     ),
 )
 
+
+def bootstrapped(
+    name: str, text: str | Callable[[Scene], object], asked: list[tuple[str, str | None]], **files: str
+) -> Row:
+    """Return a row of an option of the bootstrap document, and what its server is asked for."""
+    return Row(
+        name, text, see.bootstrap, (200, asked), (503, []), files={f"{each}.json": files[each] for each in files}
+    )
+
+
+BEARER = {"Authorization": "Bearer x"}
 EXPERIMENTAL = (
-    Row(
+    bootstrapped(
         "expBootstrap",
-        lambda scene: {"url": f"{scene.other.url}/a.json", "urlHeaders": {"Authorization": "Bearer x"}},
-        see.bootstrap,
-        (200, [("/a.json", "Bearer x")]),
-        (503, []),
+        lambda scene: {"url": f"{scene.other.url}/a.json", "urlHeaders": BEARER},
+        [("/a.json", "Bearer x")],
     ),
-    Row(
-        "expBootstrap", lambda scene: f"{scene.other.url}/a.json", see.bootstrap, (200, [("/a.json", None)]), (503, [])
-    ),
-    Row(
-        "expBootstrap.url",
-        "{other}/some/flags.json?x=1",
-        see.bootstrap,
-        (200, [("/some/flags.json?x=1", None)]),
-        (503, []),
-    ),
-    Row(
-        "expBootstrap.url",
-        "file://{folder}/flags.json",
-        see.bootstrap,
-        (200, []),
-        (503, []),
-        files={"flags.json": json.dumps(document(toggle("from-a-file")))},
+    bootstrapped("expBootstrap", lambda scene: f"{scene.other.url}/a.json", [("/a.json", None)]),
+    bootstrapped("expBootstrap.url", "{other}/some/flags.json?x=1", [("/some/flags.json?x=1", None)]),
+    bootstrapped(
+        "expBootstrap.url", "file://{folder}/flags.json", [], flags=json.dumps(document(toggle("from-a-file")))
     ),
     Row(
         "expBootstrap.urlHeaders.Authorization",

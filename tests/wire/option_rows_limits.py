@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
-from option_looks import ask, listening, statuses
+from option_looks import Ask, ask, listening, statuses
 from option_ways import Observe, Row
 
 from flagsvc import ProxyOptions
@@ -32,6 +33,11 @@ def broken(context):
     raise KeyError("nothing there")
 enrichers = [broken]
 """
+
+
+def enriching(name: str) -> dict[str, str]:
+    """Return the option for a file of enrichers."""
+    return {"expCustomEnrichers": f"{{folder}}/{name}.py"}
 
 
 def nested(levels: int) -> object:
@@ -91,53 +97,39 @@ LISTENING = (
     Row("writeTimeout", "3", seconds_until_the_end(get(), takes=10), 5, 62),
 )
 
+
+def bounded(name: str, text: str, make: Callable[[int], Ask], sizes: tuple[int, int, int, int]) -> Row:
+    """Return a row of a limit: the first size is at the option, the third at the default, and the next ones are one more."""
+    asks = statuses(*(make(size) for size in sizes))
+    return Row(name, text, asks, [200, 400, 400, 400], [200, 200, 200, 400])
+
+
+RATED = statuses(*[ask("/proxy")] * 3, ask("/proxy", {"authorization": "unknown"}))
+CONTEXTS = (
+    "a=1&properties[b]=2&userId=7",
+    "a=1&properties[b]=2&c=3",
+    "&".join(f"p{number}=1" for number in range(251)),
+)
+OK = statuses(ask("/proxy"))
+
 REQUESTS = (
-    Row(
-        "jsonDepthLimit",
-        "10",
-        statuses(*(ask("/proxy", method="POST", body=nested(levels)) for levels in (10, 11, 32, 33))),
-        [200, 400, 400, 400],
-        [200, 200, 200, 400],
-    ),
+    bounded("jsonDepthLimit", "10", lambda levels: ask("/proxy", method="POST", body=nested(levels)), (10, 11, 32, 33)),
     Row(
         "contextPropertiesLimit",
         "2",
-        statuses(
-            ask("/proxy?a=1&properties[b]=2&userId=7"),
-            ask("/proxy?a=1&properties[b]=2&c=3"),
-            ask("/proxy?" + "&".join(f"p{number}=1" for number in range(251))),
-        ),
+        statuses(*(ask(f"/proxy?{query}") for query in CONTEXTS)),
         [200, 400, 400],
         [200, 200, 400],
     ),
-    Row(
-        "contextValueLimit",
-        "10",
-        statuses(*(ask(f"/proxy?userId={'x' * size}") for size in (10, 11, 4096, 4097))),
-        [200, 400, 400, 400],
-        [200, 200, 200, 400],
-    ),
-    Row(
+    bounded("contextValueLimit", "10", lambda size: ask(f"/proxy?userId={'x' * size}"), (10, 11, 4096, 4097)),
+    bounded(
         "toggleLimit",
         "2",
-        statuses(*(ask("/proxy", method="POST", body={"toggles": ["on"] * size}) for size in (2, 3, 5000, 5001))),
-        [200, 400, 400, 400],
-        [200, 200, 200, 400],
+        lambda size: ask("/proxy", method="POST", body={"toggles": ["on"] * size}),
+        (2, 3, 5000, 5001),
     ),
-    Row(
-        "rateLimitKey",
-        "2",
-        statuses(*[ask("/proxy")] * 3, ask("/proxy", {"authorization": "unknown"})),
-        [200, 200, 429, 401],
-        [200, 200, 200, 401],
-    ),
-    Row(
-        "rateLimitAddress",
-        "2",
-        statuses(*[ask("/proxy")] * 3, ask("/proxy", {"authorization": "unknown"})),
-        [200, 200, 429, 429],
-        [200, 200, 200, 401],
-    ),
+    Row("rateLimitKey", "2", RATED, [200, 200, 429, 401], [200, 200, 200, 401]),
+    Row("rateLimitAddress", "2", RATED, [200, 200, 429, 429], [200, 200, 200, 401]),
     Row(
         "rateLimitBurst",
         "3",
@@ -146,22 +138,6 @@ REQUESTS = (
         [200, 429, 429, 429, 429],
         beside={"rateLimitKey": "1"},
     ),
-    Row(
-        "enricherTimeout",
-        "50",
-        statuses(ask("/proxy")),
-        [500],
-        [200],
-        beside={"expCustomEnrichers": "{folder}/late.py"},
-        files={"late.py": LATE},
-    ),
-    Row(
-        "enricherFailure",
-        "context",
-        statuses(ask("/proxy")),
-        [200],
-        [500],
-        beside={"expCustomEnrichers": "{folder}/broken.py"},
-        files={"broken.py": BROKEN},
-    ),
+    Row("enricherTimeout", "50", OK, [500], [200], beside=enriching("late"), files={"late.py": LATE}),
+    Row("enricherFailure", "context", OK, [200], [500], beside=enriching("broken"), files={"broken.py": BROKEN}),
 )

@@ -124,27 +124,23 @@ async def admin_pages(scene: Scene, options: ProxyOptions) -> object:
 
 
 PORT = {"port": "{port}"}
+CERT, LOCKED = "{folder}/cert.pem", "{folder}/locked.pem"
 HTTPS = {**PORT, "tlsCert": "{folder}/both.pem"}
 TRUSTED = {"upstreamCa": "{folder}/ca.pem"}
 
+SECURE = ("https", True)
+
+
+def operated(text: str) -> Row:
+    """Return a row of adminAddress: what callers and operators get about life, metrics and flags."""
+    seen = ([200, 404, 401], [200, 200, 404])
+    return Row("adminAddress", text, admin_address_server, seen, [200, 200, 401], beside={"port": "0"})
+
+
 LISTENING = (
-    Row("tlsCert", "{folder}/both.pem", scheme, ("https", True), ("http", True), beside=PORT),
-    Row(
-        "tlsKey",
-        "{folder}/key.pem",
-        scheme,
-        ("https", True),
-        "refused",
-        beside={**PORT, "tlsCert": "{folder}/cert.pem"},
-    ),
-    Row(
-        "tlsKeyPassword",
-        PASSWORD,
-        scheme,
-        ("https", True),
-        "refused",
-        beside={**PORT, "tlsCert": "{folder}/cert.pem", "tlsKey": "{folder}/locked.pem"},
-    ),
+    Row("tlsCert", "{folder}/both.pem", scheme, SECURE, ("http", True), beside=PORT),
+    Row("tlsKey", "{folder}/key.pem", scheme, SECURE, "refused", beside={**PORT, "tlsCert": CERT}),
+    Row("tlsKeyPassword", PASSWORD, scheme, SECURE, "refused", beside={**PORT, "tlsCert": CERT, "tlsKey": LOCKED}),
     Row("tlsMinVersion", "TLSv1.3", versions, ["1.3"], ["1.2", "1.3"], beside=HTTPS),
     Row("tlsClientCa", "{folder}/ca.pem", callers, [True, False], [True, True], beside=HTTPS),
     Row("tlsHandshakeTimeout", "1", slow_handshake, "closed", "open", beside=HTTPS),
@@ -157,14 +153,7 @@ LISTENING = (
         beside={"host": "unix:{folder}/p.sock"},
     ),
     Row("host", "unix:{folder}/p.sock", where, (1, False), (0, True), beside=PORT),
-    Row(
-        "adminAddress",
-        "127.0.0.1:{port}",
-        admin_address_server,
-        ([200, 404, 401], [200, 200, 404]),
-        [200, 200, 401],
-        beside={"port": "0"},
-    ),
+    operated("127.0.0.1:{port}"),
     Row(
         "adminPages",
         "false",
@@ -182,50 +171,21 @@ LISTENING = (
         native=("key-of-pages", "another-key"),
         beside={"port": "0", "adminAddress": "0.0.0.0:{port}"},
     ),
-    Row(
-        "adminAddress",
-        "unix:{folder}/admin.sock",
-        admin_address_server,
-        ([200, 404, 401], [200, 200, 404]),
-        [200, 200, 401],
-        beside={"port": "0"},
-    ),
+    operated("unix:{folder}/admin.sock"),
 )
+
+
+def shown(name: str, text: str, unset: object, **beside: str) -> Row:
+    """Return a row of an option of the certificate that an upstream server asks for."""
+    wanting = AUTHORITY.server(wants_certificate=True)
+    return Row(name, text, first_attempt(), (200, False), unset, beside={**TRUSTED, **beside}, tls=wanting)
+
 
 UPSTREAM = (
     Row(
-        "upstreamCa",
-        "{folder}/ca.pem",
-        first_attempt("certificate"),
-        (200, False),
-        (503, True),
-        tls=AUTHORITY.server(),
+        "upstreamCa", "{folder}/ca.pem", first_attempt("certificate"), (200, False), (503, True), tls=AUTHORITY.server()
     ),
-    Row(
-        "upstreamCert",
-        "{folder}/both.pem",
-        first_attempt(),
-        (200, False),
-        (503, False),
-        beside=TRUSTED,
-        tls=AUTHORITY.server(wants_certificate=True),
-    ),
-    Row(
-        "upstreamKey",
-        "{folder}/key.pem",
-        first_attempt(),
-        (200, False),
-        refused("upstreamCert"),
-        beside={**TRUSTED, "upstreamCert": "{folder}/cert.pem"},
-        tls=AUTHORITY.server(wants_certificate=True),
-    ),
-    Row(
-        "upstreamKeyPassword",
-        PASSWORD,
-        first_attempt(),
-        (200, False),
-        refused("upstreamKey"),
-        beside={**TRUSTED, "upstreamCert": "{folder}/cert.pem", "upstreamKey": "{folder}/locked.pem"},
-        tls=AUTHORITY.server(wants_certificate=True),
-    ),
+    shown("upstreamCert", "{folder}/both.pem", (503, False)),
+    shown("upstreamKey", "{folder}/key.pem", refused("upstreamCert"), upstreamCert=CERT),
+    shown("upstreamKeyPassword", PASSWORD, refused("upstreamKey"), upstreamCert=CERT, upstreamKey=LOCKED),
 )

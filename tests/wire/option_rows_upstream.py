@@ -64,6 +64,9 @@ async def impact_metrics(scene: Scene, options: ProxyOptions) -> object:
 
 
 KEYS = statuses(*(ask("/proxy", {"authorization": key}) for key in ("one", "two", "unknown")))
+AUTHENTICATED = see.upstream_headers("x-upstream-key", "authorization")
+NO_POLLS, NO_METRICS = {"refreshInterval": "0"}, {"metricsInterval": "0"}
+FORWARDED = ["GET http://UPSTREAM/api/client/features"]
 THREE = (toggle("one"), toggle("two"), toggle("three"))
 
 REQUIRED = (
@@ -121,15 +124,8 @@ UPSTREAM = (
         ({"one-of-many"}, "one-of-many", "one-of-many", ["on"]),
         ({instance_id({})}, instance_id({}), instance_id({}), ["on"]),
     ),
-    Row(
-        "refreshInterval",
-        "2500",
-        see.pace_of_polls,
-        ("2500", [2.5, 2.5]),
-        ("5000", [5.0, 5.0]),
-        beside={"metricsInterval": "0"},
-    ),
-    Row("refreshInterval", "0", see.pace_of_polls, ("0", []), ("5000", [5.0, 5.0]), beside={"metricsInterval": "0"}),
+    Row("refreshInterval", "2500", see.pace_of_polls, ("2500", [2.5, 2.5]), ("5000", [5.0, 5.0]), beside=NO_METRICS),
+    Row("refreshInterval", "0", see.pace_of_polls, ("0", []), ("5000", [5.0, 5.0]), beside=NO_METRICS),
     Row(
         "projectName",
         "shop",
@@ -162,14 +158,14 @@ UPSTREAM = (
         (503, True),
         tls=STRANGER.server(),
     ),
-    Row("httpProxy", "{other}", see.route_of_polls, ["GET http://UPSTREAM/api/client/features"], []),
+    Row("httpProxy", "{other}", see.route_of_polls, FORWARDED, []),
     Row(
         "httpsProxy",
         "{other}",
         see.route_of_polls,
         ["CONNECT UPSTREAM"],
         [],
-        beside={"httpOptions.rejectUnauthorized": "false", "metricsInterval": "0"},
+        beside={"httpOptions.rejectUnauthorized": "false", **NO_METRICS},
         tls=STRANGER.server(),
     ),
     Row(
@@ -177,7 +173,7 @@ UPSTREAM = (
         "localhost, 127.0.0.0/8",
         see.route_of_polls,
         [],
-        ["GET http://UPSTREAM/api/client/features"],
+        FORWARDED,
         native=["localhost", "127.0.0.0/8"],
         beside={"httpProxy": "{other}"},
     ),
@@ -189,42 +185,23 @@ UPSTREAM = (
         {(None, None)},
         native=["X-Gateway: open", "X-Key: a:b"],
     ),
-    Row(
-        "upstreamAuthHeader",
-        "X-Upstream-Key",
-        see.upstream_headers("x-upstream-key", "authorization"),
-        {(TOKEN, None)},
-        {(None, TOKEN)},
-    ),
+    Row("upstreamAuthHeader", "X-Upstream-Key", AUTHENTICATED, {(TOKEN, None)}, {(None, TOKEN)}),
     Row("upstreamTimeout", "100", see.patience, True, False),
     Row("maxStaleness", "3600", see.readiness, (200, 503, "stale", 200), (200, 200, "ready", 200)),
-    Row("retryAfterLimit", "70000", see.pause_asked_for, 70, 300, beside={"metricsInterval": "0"}),
+    Row("retryAfterLimit", "70000", see.pause_asked_for, 70, 300, beside=NO_METRICS),
 )
 
+SENT = ["features", "metrics", "register"]
 METRICS = (
-    Row(
-        "metricsInterval",
-        "7000",
-        pace_of_metrics,
-        ([7.0, 7.0], ["features", "metrics", "register"]),
-        ([30.0, 30.0], ["features", "metrics", "register"]),
-        beside={"refreshInterval": "0"},
-    ),
-    Row(
-        "metricsInterval",
-        "0",
-        pace_of_metrics,
-        ([], ["features"]),
-        ([30.0, 30.0], ["features", "metrics", "register"]),
-        beside={"refreshInterval": "0"},
-    ),
+    Row("metricsInterval", "7000", pace_of_metrics, ([7.0, 7.0], SENT), ([30.0, 30.0], SENT), beside=NO_POLLS),
+    Row("metricsInterval", "0", pace_of_metrics, ([], ["features"]), ([30.0, 30.0], SENT), beside=NO_POLLS),
     Row(
         "metricsJitter",
         "10000",
         spread_of_metrics,
         {"varies": True, "within": True},
         {"varies": False, "within": True},
-        beside={"refreshInterval": "0"},
+        beside=NO_POLLS,
     ),
     Row("metricsBuffer", "2", counted, [2], [3], features=THREE),
     Row("metricsBufferBytes", "150", counted, [2], [3], features=THREE),

@@ -2,15 +2,11 @@
 
 Each row of the tables in `option_rows_*.py` says what is seen from outside when an option has a value, and what
 when it is not given; the two differ, so an option that is ignored fails here.
-
-A configuration in which everything is wrong: all problems are reported at once, with option and source and no secret.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,11 +31,10 @@ from option_ways import (
     named_in,
 )
 
-from flagsvc import ConfigurationError, ProxyOptions
+from flagsvc import ConfigurationError
 from flagsvc.settings.options import OPTIONS
 from flagsvc.settings.table import BY_NAME
-from support.option_samples import wrong
-from support.processes import flagsvc, free_port, running
+from support.processes import free_port
 from support.scene import document, scene
 
 SECONDS = 60.0
@@ -61,8 +56,6 @@ ROWS: tuple[Row, ...] = (
     *inside.EXPERIMENTAL,
 )
 FIRST = {row.name: row for row in reversed(ROWS)}
-SERVING = ("port", "host", "keepAliveTimeout", "shutdownGrace", "workers", "workerTimeout")
-"""The options of a server: they mean nothing to an application under another server."""
 
 
 def cases() -> Iterator[Any]:
@@ -124,60 +117,3 @@ def test_an_option_is_tried_in_every_way() -> None:
     assert list(FIRST["clientKeys"].ways()) == [*variables, FILE, FLAG, SECRET_FILE, SECRET_FLAG, CODE]
     assert list(FIRST["port"].ways()) == ["PORT", "PROXY_PORT", FILE, FLAG, CODE]
     assert list(FIRST["logger"].ways()) == [CODE]
-
-
-def test_the_options_of_a_server_are_few() -> None:
-    """All others are options of the application, and are tried without a socket."""
-    assert [row.name for row in upstream.LISTENING if row.name in SERVING] == list(SERVING)
-
-
-WRONG = {option.name: wrong(option) for option in OPTIONS if not option.in_code_only}
-"""A wrong value for every option that text can give."""
-WAYS = ("variable", "alias", "file", "flag")
-WRONG_OBJECTS: dict[str, Any] = {"logger": print, "storage_provider": "a folder", "exp_bootstrap": 7}
-
-
-def spread(shift: int, folder: Path) -> tuple[dict[str, str], list[str], dict[str, str]]:
-    """Return an environment, arguments and the source of each wrong value; the values are spread over all ways to set an option."""
-    environment: dict[str, str] = {"UNLEASH_SHUTDOWN_GRACE": ""}  # what the programs of tests are given otherwise
-    arguments, sources, lines = list[str](), dict[str, str](), list[str]()
-    path = folder / "wrong.toml"
-    for number, (name, text) in enumerate(WRONG.items()):
-        option, way = BY_NAME[name], WAYS[(number + shift) % len(WAYS)]
-        plain = [variable.name for variable in option.variables if not variable.holds_path]
-        if way == "file":
-            lines.append(f"{name} = {json.dumps(text)}")
-            sources[name] = f"file {path}"
-        elif way == "flag":
-            arguments.append(f"{option.flag}={text}")
-            sources[name] = f"flag {option.flag}"
-        else:
-            variable = plain[0 if way == "variable" else -1]
-            environment[variable] = text
-            sources[name] = f"environment {variable}"
-    path.write_text("\n".join(lines))
-    return environment, ["--config", str(path), *arguments], sources
-
-
-@pytest.mark.parametrize("command", ["config", "proxy"])
-@pytest.mark.parametrize("shift", range(len(WAYS)))
-def test_all_problems_come_at_once(shift: int, command: str, tmp_path: Path) -> None:
-    """The exit code is 2. One message has a line for each option and its source, no traceback, and nothing of a secret."""
-    environment, arguments, sources = spread(shift, tmp_path)
-    with running("flagsvc", [*flagsvc(), command, *arguments], env=environment, folder=tmp_path) as program:
-        assert program.process.wait(20) == 2
-    output = program.output()
-    problems = dict(re.findall(r"^  - (\S+) \(([^)]*)\): expected ", output, re.MULTILINE))
-    assert problems == sources
-    assert f"flagsvc {command}: {len(WRONG)} problems\n" in output
-    assert "very-secret" not in output and "Traceback" not in output
-
-
-def test_all_problems_come_at_once_in_code() -> None:
-    """The error names every option by its name in code, those for code only included."""
-    given: dict[str, Any] = {BY_NAME[name].field: text for name, text in WRONG.items()} | WRONG_OBJECTS
-    with pytest.raises(ConfigurationError) as caught:
-        ProxyOptions(**given)
-    about = {re.split("[: ]", problem)[0] for problem in caught.value.problems}
-    assert about == {*given, "expBootstrap"} - {"exp_bootstrap"}
-    assert len(caught.value.problems) == len(given) and "very-secret" not in str(caught.value)

@@ -17,14 +17,11 @@ from flagsvc.http.reports import (
     METRICS,
     REGISTRATION,
 )
-from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.shapes import Shape
 from flagsvc.proxy.api.dialects import ROUTES, TOKENS
 from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
 from flagsvc.proxy.api.schemas import LOOKUP
-from support.aio import asynchronous
-from support.frontkit import dial, head
-from support.wirekit import KEY, TOKEN, TRANSPORTS, Answer, Opener, Wire, open_wire
+from support.wirekit import KEY, TOKEN, Answer, Opener, Wire
 
 EVERYTHING_ON: dict[str, Any] = {
     "enable_oas": True,
@@ -163,10 +160,7 @@ def test_head_is_get_without_a_body(opened: Opener, row: ProxyRoute) -> None:
 
 @keyed
 def test_all_refusals_are_one(opened: Opener, row: ProxyRoute) -> None:
-    """A missing key and a wrong one get the same answer to the byte, which no cache may store.
-
-    One of the other kind gets it too, but in dialects that tell the kinds apart.
-    """
+    """A missing key and a wrong one get the same answer to the byte, which no cache may store."""
     wire = opened(**EVERYTHING_ON)
     keys = [key for key in (*WRONG.values(), KEY, TOKEN) if opens(row, key) == 401]
     answers = [asked(wire, row, key) for key in keys]
@@ -199,10 +193,7 @@ def test_a_key_counts_in_its_header_alone(opened: Opener, row: ProxyRoute) -> No
 
 @every
 def test_two_lines_with_keys(opened: Opener, row: ProxyRoute) -> None:
-    """Two servers could read different lines and admit different callers: 400, whichever is right.
-
-    A route without a key ignores them.
-    """
+    """Two servers could read different lines and admit different callers: 400, whichever is right."""
     for name in ("authorization", "x-key"):
         wire, right = opened(**EVERYTHING_ON, client_keys_header_name=name), with_key(row) or KEY
         for keys in ((right, right), (right, "wrong"), ("wrong", right), ("", right), ("wrong", "")):
@@ -276,53 +267,9 @@ def test_what_is_slow(opened: Opener, row: ProxyRoute) -> None:
     )
 
 
-DAWDLING = ConnectionLimits(head_s=10, body_s=10)
-
-
-@every
-@asynchronous
-async def test_unfinished_requests_are_cut_off(row: ProxyRoute) -> None:
-    """Half a head, and half a body with a right key, end in a closed connection; without the right key the answer comes at once."""
-    wire = open_wire(TRANSPORTS["front"], **EVERYTHING_ON)
-    first = f"{row.method} {place(row)} HTTP/1.1"
-    for key in (with_key(row), "wrong"):
-        keyed = [] if key is None else [f"authorization: {key}"]
-        halves = {"a head": [head(first, *keyed)[:-3]]}
-        if row.body:
-            halves["a body"] = [
-                head(first, *keyed, "content-type: application/json", "content-length: 50"),
-                b"{",
-            ]
-        for what, half in halves.items():
-            line = dial(wire, DAWDLING).send(*half)  # type: ignore[arg-type]
-            refused = what == "a body" and key == "wrong" and row.auth is not Auth.NONE
-            line.tick(11)
-            assert line.transport.closed
-            assert (line.answers(row.method) == [401]) if refused else not line.transport.data
-
-
 @every
 def test_before_the_first_configuration(opened: Opener, row: ProxyRoute) -> None:
     """Every key gets a 503, except at the liveness route."""
     wire = opened(**EVERYTHING_ON, document=None)
     for key in (None, KEY, TOKEN, "wrong"):
         assert asked(wire, row, key).status == (opens(row, key) if row.always and row.handler != "ready" else 503)
-
-
-@every
-def test_preflights_need_no_key_and_give_nothing_away(opened: Opener, row: ProxyRoute) -> None:
-    """The answer to OPTIONS is the same for a route, for an unknown path, and for any key."""
-    wire = opened(**EVERYTHING_ON)
-    answers = [wire.ask("OPTIONS", path, key=key) for path in (place(row), "/nowhere") for key in (None, KEY, "wrong")]
-    assert len({(each.status, each.body, tuple(each.fields)) for each in answers}) == 1
-    assert answers[0].body == b""
-
-
-@every
-def test_a_caller_without_a_key_learns_nothing_of_the_configuration(opened: Opener, row: ProxyRoute) -> None:
-    """No answer without a key and no refusal holds a toggle's name, before and after a caller asked for it."""
-    wire = opened(**EVERYTHING_ON)
-    assert wire.post("/proxy", {"toggles": ["varied"]}).status == 200
-    for key in (None, "wrong"):
-        answer = asked(wire, row, key)
-        assert b"varied" not in answer.body and "varied" not in str(answer.fields)

@@ -256,10 +256,3 @@ def test_features_belong_to_their_token(opened: Opener) -> None:
     answer = opened().get("/proxy/client/features", key=TOKEN)
     assert answer.header("cache-control") == "private, no-cache"
     assert {each.strip() for each in (answer.header("vary") or "").split(",")} == {"Accept-Encoding", "authorization"}
-
-
-def test_features_without_tokens(opened: Opener) -> None:
-    """If no token is configured, nobody can read the configuration."""
-    wire = opened(server_tokens=())
-    for key in (None, "", KEY, TOKEN):
-        assert wire.get("/proxy/client/features", key=key).status == 401

@@ -55,12 +55,6 @@ def test_preflight_options(opened: Opener, settings: dict[str, Any], header: str
     assert opened(**settings).ask("OPTIONS", "/proxy", ASKS).header(header) == value
 
 
-def test_options_success_status(opened: Opener) -> None:
-    """The option sets the status of a preflight."""
-    answer = opened(cors_options_success_status=200).ask("OPTIONS", "/proxy", ASKS)
-    assert (answer.status, answer.body, answer.header("content-length")) == (200, b"", "0")
-
-
 def test_preflight_continue(opened: Opener) -> None:
     """With the option, the answer is a 200 with Allow and the CORS headers; an unknown path is a 404."""
     wire = opened(cors_preflight_continue=True)

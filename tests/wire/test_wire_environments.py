@@ -6,7 +6,7 @@ Two environments, one of which has trouble with its upstream: it takes nothing a
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +16,8 @@ import httpx
 import pytest
 
 from flagsvc import ProxyOptions
-from support.aio import asynchronous, until
-from support.environments import only
-from support.loopback import Answer, Behave, Loopback, Request, Writer, reply
-from support.processes import free_port
+from support.aio import until
+from support.loopback import Answer, Loopback, Request, Writer, reply
 from support.scene import KEY, Proxy, Scene, answer_as_server, document, scene, toggle
 
 KEYS = {"a": "key-of-a", "b": "key-of-b"}
@@ -133,7 +131,6 @@ def reporting(name: str, times: int) -> dict[str, object]:
         ("/proxy/client/features", SERVERS, (["of-a", "shared"], ["of-b", "shared"])),
     ],
 )
-@asynchronous
 async def test_each_key_sees_its_toggles(
     path: str, keys: dict[str, str], seen: tuple[list[str], list[str]], tmp_path: Path
 ) -> None:
@@ -152,30 +149,6 @@ async def test_each_key_sees_its_toggles(
     ]
 
 
-@asynchronous
-async def test_a_look_up_by_name(tmp_path: Path) -> None:
-    """Each environment decides its own toggle of a name, and knows no toggle of the other."""
-    async with both(tmp_path) as around, around.proxy() as proxy:
-        for name, on in (("a", [True, True, False]), ("b", [False, False, True])):
-            body = {"toggles": ["shared", "of-a", "of-b"]}
-            answer = await proxy.ask("POST", "/proxy", {"authorization": KEYS[name]}, body)
-            assert [each["enabled"] for each in answer.json()["toggles"]] == on
-
-
-@pytest.mark.parametrize(
-    ("path", "keys"), [("/proxy", KEYS), ("/api/frontend", KEYS), ("/api/client/features", SERVERS)]
-)
-@asynchronous
-async def test_a_tag_of_another_environment(path: str, keys: dict[str, str], tmp_path: Path) -> None:
-    """It is no tag of this one's answer: a cache that mixes them up gets the right answer and not a 304."""
-    async with both(tmp_path) as around, around.proxy() as proxy:
-        tag = (await get(proxy, path, keys["a"])).headers["etag"]
-        assert (await get(proxy, path, keys["a"], if_none_match=tag)).status_code == 304
-        answer = await get(proxy, path, keys["b"], if_none_match=tag)
-        assert answer.status_code == 200 and answer.headers["etag"] != tag and "of-b" in names(answer)
-
-
-@asynchronous
 async def test_answers_to_the_same_document(tmp_path: Path) -> None:
     """Options of an environment decide as its toggles do, also for the tag and for the answers that are kept."""
     async with both(tmp_path) as around:
@@ -188,54 +161,9 @@ async def test_answers_to_the_same_document(tmp_path: Path) -> None:
             assert (await get(proxy, "/proxy", KEYS["b"], if_none_match=one.headers["etag"])).status_code == 200
 
 
-@asynchronous
-async def test_a_switch_of_one_environment(tmp_path: Path) -> None:
-    """enableAllEndpoint, the project and the prefix are options of an environment."""
-    async with both(tmp_path) as around, around.proxy(b={"enable_all_endpoint": True, "name_prefix": "sh"}) as proxy:
-        answers = [await get(proxy, "/proxy/all", key) for key in KEYS.values()]
-        assert [answer.status_code for answer in answers] == [501, 200] and names(answers[1]) == ["shared"]
-
-
-@asynchronous
-async def test_keys_are_validated(tmp_path: Path) -> None:
-    """A proxy below asks without a key which of its tokens this one knows."""
-    async with both(tmp_path) as around, around.proxy() as proxy:
-        answer = await proxy.ask(
-            "POST", "/edge/validate", {"authorization": ""}, {"tokens": [SERVERS["b"], "nobody", KEYS["a"]]}
-        )
-        found = [(each["token"], each["type"], each["environment"]) for each in answer.json()["tokens"]]
-        assert found == [(SERVERS["b"], "client", "staging"), (KEYS["a"], "frontend", "production")]
-
-
-# ---- browsers
-
-
-@asynchronous
-async def test_origins(tmp_path: Path) -> None:
-    """A preflight allows the origins of both, because it has no key. The answer to a key allows those of its environment."""
-
-    async def allowed(method: str, origin: str, **headers: str) -> str | None:
-        given = {"origin": origin, "access-control-request-method": "GET", **headers}
-        answer = await proxy.ask(method, "/proxy", {"authorization": "", **given})
-        assert "origin" in answer.headers["vary"].lower()
-        found: str | None = answer.headers.get("access-control-allow-origin")
-        return found
-
-    async with both(tmp_path) as around:
-        origins = {"cors_origin": "https://a,https://both", "b": {"cors_origin": "https://b,https://both"}}
-        async with around.proxy(**origins) as proxy:
-            asked = ("https://a", "https://b", "https://both", "https://c")
-            assert [await allowed("OPTIONS", each) for each in asked] == [*asked[:3], None]
-            for name, seen in (("a", [asked[0], None, asked[2], None]), ("b", [None, *asked[1:3], None])):
-                assert [await allowed("GET", each, authorization=KEYS[name]) for each in asked] == seen
-            told = await allowed("GET", "https://b", authorization="nobody")
-            assert told == "https://b", "so that scripts can read the 401"
-
-
 # ---- usage metrics
 
 
-@asynchronous
 async def test_usage_goes_to_the_upstream_of_its_environment(tmp_path: Path) -> None:
     """With the token of that environment: look-ups, reports of SDKs and reports of server-side applications."""
     async with both(tmp_path) as around:
@@ -255,7 +183,6 @@ async def test_usage_goes_to_the_upstream_of_its_environment(tmp_path: Path) -> 
             assert {request.headers["authorization"] for request in server.loopback.requests} == {TOKENS[name]}
 
 
-@asynchronous
 async def test_each_environment_registers(tmp_path: Path) -> None:
     """With its own names, and its own connection id."""
     async with both(tmp_path) as around:
@@ -266,118 +193,8 @@ async def test_each_environment_registers(tmp_path: Path) -> None:
         assert one["connectionId"] != other["connectionId"]
 
 
-@asynchronous
-async def test_counts_that_an_upstream_does_not_take(tmp_path: Path) -> None:
-    """They wait for it, and never go to another upstream."""
-    async with both(tmp_path) as around:
-        around.b.special["metrics"] = reply(503)
-        async with around.proxy() as proxy:
-            for key in KEYS.values():
-                assert await post(proxy, "/proxy", key, {"toggles": ["shared"]}) == 200
-        assert around.a.counted() == {"shared": {"yes": 1, "no": 0}}
-        assert [request.headers["authorization"] for request in around.b.received("metrics")][:1] == [TOKENS["b"]]
-
-
-# ---- metrics of the process
-
-
-@asynchronous
-async def test_metrics_by_environment(tmp_path: Path) -> None:
-    """Requests are counted where they were answered: refused keys and probes by the process, under an empty name."""
-    async with both(tmp_path) as around, around.proxy() as proxy:
-        for key in (KEYS["a"], KEYS["a"], KEYS["b"], "nobody"):
-            await get(proxy, "/proxy", key)
-        page = (await get(proxy, METRICS, KEYS["a"])).text
-        counted = {line for line in page.splitlines() if line.startswith("flagsvc_http_requests_total")}
-        assert counted == {
-            'flagsvc_http_requests_total{environment="a",method="GET",route="/proxy",status="200"} 2.0',
-            'flagsvc_http_requests_total{environment="b",method="GET",route="/proxy",status="200"} 1.0',
-            'flagsvc_http_requests_total{environment="",method="GET",route="/proxy",status="401"} 1.0',
-        }
-        assert not [secret for secret in (*KEYS.values(), *SERVERS.values(), *TOKENS.values()) if secret in page]
-
-
-@asynchronous
-async def test_a_single_environment_has_no_label(tmp_path: Path) -> None:
-    """Neither in metrics nor in the log."""
-    async with both(tmp_path) as around, around.around.proxy(around.around.options(log_level="debug")) as proxy:
-        page = (await get(proxy, METRICS, "")).text
-        assert 'environment="' not in page and only(proxy.app).setup.name == ""
-        assert around.around.log and not [line for line in around.around.log if "environment" in line]
-
-
-READY = "/proxy/ready"
-PROBES = (READY, "/readyz", "/proxy/health", "/proxy/live")
-
-
-async def hang(_: Request, reader: Any, writer: Writer) -> None:
-    """Answer nothing until the connection is closed."""
-    await reader.read()
-
-
-BROKEN: dict[str, Callable[[Both], dict[str, object]]] = {
-    "down": lambda _: {"flagsvc_url": f"http://127.0.0.1:{free_port()}/api"},
-    "refused": lambda around: special(around, reply(401)),
-    "forbidden": lambda around: special(around, reply(403)),
-    "failing": lambda around: special(around, reply(500)),
-    "garbage": lambda around: special(around, reply(200, b"<html>", content_type="text/html")),
-    "another shape": lambda around: special(around, reply(200, b'{"features": 5}', content_type="application/json")),
-    "silent": lambda around: special(around, hang) | {"upstream_timeout": 50},
-    "no file": lambda _: {"flagsvc_url": "file:///nowhere/flags.json"},
-}
-
-
-def special(around: Both, answer: bytes | Behave) -> dict[str, object]:
-    """Have the second server answer questions for its document like this."""
-    around.b.special["features"] = answer
-    return {}
-
-
-@pytest.mark.parametrize("trouble", BROKEN)
-@asynchronous
-async def test_an_upstream_that_is_no_use(trouble: str, tmp_path: Path) -> None:
-    """Its callers get Not Ready. The other environment answers, and the process is ready."""
-    async with both(tmp_path) as around:
-        more = BROKEN[trouble](around)
-        async with around.proxy(b=more) as proxy:
-            assert names(await get(proxy, "/proxy", KEYS["a"])) == ["of-a", "shared"]
-            answer = await get(proxy, "/proxy", KEYS["b"])
-            assert (answer.status_code, answer.headers["retry-after"]) == (503, "1") and "Not Ready" in answer.text
-            assert [(await get(proxy, path, "")).status_code for path in PROBES] == [200] * 4
-            page = (await get(proxy, METRICS, "")).text
-            assert 'flagsvc_config_state{environment="a",state="fresh"} 1.0' in page
-            assert 'flagsvc_config_state{environment="b",state="cold"} 1.0' in page
-        assert not [line for line in around.around.log if "environment=a" in line]
-
-
-@asynchronous
-async def test_an_upstream_without_a_toggle(tmp_path: Path) -> None:
-    """Its callers get an empty list, and all other callers their toggles."""
-    async with both(tmp_path) as around:
-        around.b.served = document()
-        async with around.proxy() as proxy:
-            assert [names(await get(proxy, "/proxy", key)) for key in KEYS.values()] == [["of-a", "shared"], []]
-            assert (await get(proxy, READY, "")).status_code == 200
-
-
-@asynchronous
-async def test_all_upstreams_down(tmp_path: Path) -> None:
-    """Then the process is not ready, as one with a single environment."""
-    async with both(tmp_path) as around:
-        for server in (around.a, around.b):
-            server.special["features"] = reply(500)
-        async with around.around.proxy(around.options(), ready=False) as proxy:
-            await until(lambda: around.a.received("features") and around.b.received("features"))
-            answer = await get(proxy, READY, "")
-            assert (answer.status_code, answer.text) == (503, "cold")
-            for path in ("/proxy", "/proxy/health"):
-                assert [(await get(proxy, path, key)).status_code for key in (*KEYS.values(), "nobody")] == [503] * 3
-
-
-@asynchronous
 async def test_an_upstream_that_fails_later(tmp_path: Path) -> None:
-    """Its environment goes on with its configuration. When the upstream is back, the environment gets ready, without harm to
-    others."""
+    """Its environment goes on with its configuration. When the upstream is back, it gets ready, without harm to others."""
     async with both(tmp_path) as around, around.proxy(metrics_interval=0) as proxy:
         around.b.special["features"] = reply(500)
         around.a.served = document(toggle("newer"))
@@ -391,16 +208,3 @@ async def test_an_upstream_that_fails_later(tmp_path: Path) -> None:
         assert 'flagsvc_upstream_consecutive_failures{environment="a"} 0.0' in page
         assert 'flagsvc_upstream_consecutive_failures{environment="b"} 1.0' in page
         assert [line.split("environment=")[1][:1] for line in around.around.log if "environment=" in line] == ["b"]
-
-
-@asynchronous
-async def test_stored_configurations(tmp_path: Path) -> None:
-    """Each environment is restored with its own, though both have the same upstream and token."""
-    same = {"b": {"flagsvc_api_token": TOKENS["a"], "name_prefix": "x"}, "storage": (tmp_path / "state").as_uri()}
-    async with both(tmp_path) as around:
-        async with around.proxy(**same) as proxy:
-            assert names(await get(proxy, "/proxy", KEYS["a"])) == ["of-a", "shared"]
-        for server in (around.a, around.b):
-            server.special["features"] = reply(500)
-        async with around.proxy(**same) as proxy:
-            assert [names(await get(proxy, "/proxy", key)) for key in KEYS.values()] == [["of-a", "shared"], []]

@@ -318,27 +318,6 @@ def test_paths_that_are_none(opened: Opener, path: str) -> None:
     assert answer.header("allow") == "GET, HEAD, POST, OPTIONS"
 
 
-def test_a_preflight_as_a_page_sends_it(opened: Opener) -> None:
-    """A page may send what its SDK sends, and read the entity tag."""
-    asked = "authorization,content-type,if-none-match,unleash-appname,unleash-connection-id,unleash-sdk"
-    headers = {
-        "origin": "https://shop.example",
-        "access-control-request-method": "POST",
-        "access-control-request-headers": asked,
-    }
-    answer = opened(document=DOCUMENT).ask("OPTIONS", URL, headers, key=None)
-    assert answer.status == 204
-    assert answer.header("access-control-allow-headers") == asked
-    assert "POST" in str(answer.header("access-control-allow-methods"))
-
-
-def test_before_the_first_configuration(opened: Opener) -> None:
-    """It is 503 as JSON, with the time to wait."""
-    answer = opened(document=None).get(URL)
-    assert (answer.status, list(answer.json())) == (503, ["message"])
-    assert answer.header("retry-after") is not None
-
-
 def test_a_dialect_that_is_off(opened: Opener) -> None:
     """All its paths are 404, and the answer says why; the other dialect is as before."""
     wire = opened(document=DOCUMENT, dialects=("proxy",))
@@ -349,9 +328,6 @@ def test_a_dialect_that_is_off(opened: Opener) -> None:
     assert "/api/frontend" not in json.dumps(wire.get("/", {"accept": "application/json"}, key=None).json())
     wire = opened(document=DOCUMENT, dialects=("frontend",))
     assert (wire.get("/proxy").status, wire.get(URL).status, wire.get("/proxy/health").status) == (404, 200, 200)
-
-
-REGISTRATION = {"appName": "a", "interval": 10, "started": "2026-01-01T00:00:00Z", "strategies": []}
 
 
 @pytest.mark.parametrize("path", ["", "/all"])
@@ -375,15 +351,3 @@ def test_metrics(opened: Opener, path: str, body: Any, status: int) -> None:
         assert answer.body == b"OK"
     else:
         assert (answer.json()["name"], len(answer.json()["details"])) == ("BadDataError", 1)
-
-
-@pytest.mark.parametrize("path", [URL, f"{URL}/all", "/api/proxy", "/api/proxy/all"])
-def test_registration(opened: Opener, path: str) -> None:
-    """It is checked and answered with 200 `OK`; `started` may be a number, `interval` a text."""
-    wire = opened(document=DOCUMENT)
-    for body in (REGISTRATION, REGISTRATION | {"started": 1767225600000, "interval": "10"}):
-        assert (wire.post(f"{path}/client/register", body).status) == 200
-    for name in REGISTRATION:
-        assert wire.post(f"{path}/client/register", {**REGISTRATION, name: None}).status in (200, 400)
-        missing = {key: value for key, value in REGISTRATION.items() if key != name}
-        assert wire.post(f"{path}/client/register", missing).status == 400

@@ -28,22 +28,12 @@ DOCUMENT: dict[str, Any] = {
     "segments": [{"id": 1, "name": "eu", "constraints": [EU]}, {"id": 2, "name": "all", "constraints": []}],
     "query": {"environment": "development"},
 }
-REPORT: dict[str, Any] = {
-    "appName": "shop",
-    "instanceId": "one",
-    "bucket": {
-        "start": "2026-01-01T00:00:00.123456789Z",
-        "stop": "2026-01-01T00:01:00+00:00",
-        "toggles": {"b": {"yes": 2, "no": 1, "variants": {}}, "unknown": {"yes": 1}},
-    },
-}
 COUNTER = {
     "name": "sales",
     "help": "Sales.",
     "type": "counter",
     "samples": [{"labels": {"appName": "shop"}, "value": 2}],
 }
-REGISTRATION = {"appName": "shop", "interval": 10, "started": "2026-01-01T00:00:00Z", "strategies": ["default"]}
 
 
 def get(wire: Wire, query: str = "", headers: dict[str, str] | None = None, path: str = URL) -> Answer:
@@ -55,15 +45,6 @@ def names(answer: Answer) -> list[str]:
     """The names of the features of a document."""
     assert answer.status == 200, answer.body
     return [feature["name"] for feature in answer.json()["features"]]
-
-
-def reported(wire: Wire) -> dict[Any, dict[str, tuple[int, int]]]:
-    """What is counted for each source."""
-    own = wire.usage.drain()
-    buckets = [*([] if own is None else [own]), *wire.usage.drain_sources()]
-    return {
-        bucket.source: {name: (tally.yes, tally.no) for name, tally in bucket.toggles.items()} for bucket in buckets
-    }
 
 
 def test_the_document(opened: Opener) -> None:
@@ -95,10 +76,7 @@ def test_the_document(opened: Opener) -> None:
     ],
 )
 def test_segments_as_the_sdk_knows_them(opened: Opener, spec: str | None, inlined: bool) -> None:
-    """An SDK below 4.2.0 gets the constraints of segments inside the strategies, under another tag.
-
-    A segment that is missing admits nobody.
-    """
+    """An SDK below 4.2.0 gets the constraints of segments inside the strategies, under another tag."""
     wire = opened(document=DOCUMENT)
     answer = get(wire, "", {} if spec is None else {"unleash-client-spec": spec})
     if not inlined:
@@ -191,81 +169,6 @@ def test_one_feature(opened: Opener, name: str) -> None:
     assert (unknown.status, unknown.json()) == (404, {"message": "Could not find feature flag nobody"})
 
 
-@pytest.mark.parametrize("path", [URL, f"{URL}/b", "/api//client/features"])
-def test_keys(opened: Opener, path: str) -> None:
-    """A client key is a 403, nothing and anything else a 401; before the first configuration every key gets a 503."""
-    wire = opened(document=DOCUMENT)
-    for key, status in ((TOKEN, 200), (f"Bearer {TOKEN}", 200), (KEY, 403), (None, 401), ("x", 401)):
-        assert wire.get(path, SPEC, key=key).status == status
-    unready = opened(document=None).get(path, SPEC, key=TOKEN)
-    assert unready.status == 503 and unready.header("retry-after") is not None
-
-
-@pytest.mark.parametrize("instance", ["one", None, ""])
-def test_metrics(opened: Opener, instance: str | None) -> None:
-    """The counts of known flags are the application's own, and a look-up of a browser is the proxy's."""
-    wire = opened(document=DOCUMENT)
-    wire.post("/proxy", {"toggles": ["b"]})
-    answer = wire.post("/api/client/metrics", REPORT | {"instanceId": instance}, key=TOKEN)
-    assert (answer.status, answer.body) == (202, b"")
-    wire.post("/api/frontend/client/metrics", REPORT)
-    assert reported(wire) == {None: {"b": (3, 1)}, ("shop", instance or "default"): {"b": (2, 1)}}
-    assert reported(wire) == {}
-    refused: list[Any] = [{}, REPORT | {"appName": None}, REPORT | {"bucket": {}}, [], 7]
-    for wrong in refused:
-        assert wire.post("/api/client/metrics", wrong, key=TOKEN).status == 400
-    assert reported(wire) == {}
-
-
-def test_bulk_metrics(opened: Opener) -> None:
-    """Counts and registrations have the names of the applications below the caller."""
-    wire = opened(document=DOCUMENT)
-    counts = {"featureName": "b", "environment": "development", "timestamp": "2026-01-01T00:00:00Z", "yes": 2, "no": 1}
-    body = {
-        "applications": [{**REGISTRATION, "instanceId": "one", "connectVia": [{"appName": "edge", "instanceId": "e"}]}],
-        "metrics": [
-            counts | {"appName": "shop"},
-            counts | {"appName": "other", "variants": {}},
-            counts | {"appName": "shop"},
-        ],
-        "impactMetrics": [],
-        "seenTokens": ["secret"],
-    }
-    answer = wire.post("/api/client/metrics/bulk", body, key=TOKEN)
-    assert (answer.status, answer.body) == (202, b"")
-    assert reported(wire) == {("shop", "one"): {"b": (4, 2)}, ("other", "default"): {"b": (2, 1)}}
-    assert [source.app_name for source in wire.usage.take_registrations()] == ["shop"]
-    refused: list[Any] = [
-        {},
-        {"applications": []},
-        {"applications": {}, "metrics": []},
-        {"applications": [], "metrics": None},
-    ]
-    for wrong in refused:
-        assert wire.post("/api/client/metrics/bulk", wrong, key=TOKEN).status == 400
-
-
-def test_registrations(opened: Opener) -> None:
-    """They are checked, and noted with what describes the application; a text is cut to the length of a name."""
-    wire = opened(document=DOCUMENT)
-    sent = REGISTRATION | {
-        "sdkVersion": "sdk:1",
-        "instanceId": "i" * 300,
-        "secret": "x",
-        "platformName": ["x"],
-        "interval": "5",
-    }
-    answer = wire.post("/api/client/register", sent, key=TOKEN)
-    assert (answer.status, answer.body) == (202, b"")
-    [(source, body)] = wire.usage.take_registrations().items()
-    assert source == ("shop", "i" * 255)
-    assert body == REGISTRATION | {"sdkVersion": "sdk:1", "instanceId": "i" * 255, "interval": body["interval"]}
-    for name in REGISTRATION:
-        missing = {key: value for key, value in REGISTRATION.items() if key != name}
-        assert wire.post("/api/client/register", missing, key=TOKEN).status == 400
-    assert wire.usage.take_registrations() == {}
-
-
 def test_validation_of_keys(opened: Opener) -> None:
     """Known keys are described, unknown ones are left out; no key is needed to ask."""
     own, dotted, several = "web:production.secret", "my.app:production.secret", "[]:production.secret"
@@ -302,26 +205,6 @@ def measured(wire: Wire) -> dict[Any, dict[str, dict[Any, list[float]]]]:
     }
 
 
-@pytest.mark.parametrize("bucket", [REPORT["bucket"], REPORT["bucket"] | {"toggles": {}}, None, ...])
-def test_impact_metrics(opened: Opener, bucket: Any) -> None:
-    """They are the application's own, also without counts; the SDK for Python then sends no bucket."""
-    wire = opened(document=DOCUMENT)
-    body = {name: value for name, value in {**REPORT, "bucket": bucket}.items() if value is not ...}
-    for _ in range(2):
-        answer = wire.post("/api/client/metrics", body | {"impactMetrics": [COUNTER]}, key=TOKEN)
-        assert (answer.status, answer.body) == (202, b"")
-    assert measured(wire) == {("shop", "one"): {"sales": {(("appName", "shop"),): [4.0]}}}
-
-
-@pytest.mark.parametrize("metrics", [7, {}, "x", [7], [COUNTER | {"type": "x"}], [COUNTER | {"samples": [{}]}]])
-def test_malformed_impact_metrics_of_an_application(opened: Opener, metrics: Any) -> None:
-    """They are left out and counted, and the counts of the report stay: an SDK that gets a 400 reports nothing any more."""
-    wire = opened(document=DOCUMENT)
-    assert wire.post("/api/client/metrics", REPORT | {"impactMetrics": metrics}, key=TOKEN).status == 202
-    assert wire.usage.malformed == 1
-    assert reported(wire) == {("shop", "one"): {"b": (2, 1)}}
-
-
 def test_impact_metrics_in_bulk(opened: Opener) -> None:
     """They name no application, so they are the proxy's own. A malformed one is left out, as in the report of an application."""
     wire = opened(document=DOCUMENT)
@@ -332,19 +215,3 @@ def test_impact_metrics_in_bulk(opened: Opener) -> None:
         assert wire.post("/api/client/metrics/bulk", body | {"impactMetrics": metrics}, key=TOKEN).status == 202
     assert measured(wire) == {None: {"sales": {(("appName", "shop"),): [2.0]}}}
     assert wire.usage.malformed == 3
-
-
-def test_impact_metrics_of_browsers(opened: Opener) -> None:
-    """Without the option they are dropped; with it the named ones are the proxy's, with labels that the configuration knows."""
-    sample = {"labels": {"appName": "someone", "b": "enabled", "mail": "someone@example.com"}, "value": 2}
-    metrics = [COUNTER | {"samples": [sample]}, COUNTER | {"name": "other"}]
-    for allowed in ((), ("sales",)):
-        wire = opened(document=DOCUMENT, impact_metrics=allowed, app_name="us")
-        for path in ("/proxy", "/proxy/all", "/api/frontend", "/api/frontend/all", "/api/proxy"):
-            answer = wire.post(f"{path}/client/metrics", REPORT | {"impactMetrics": metrics})
-            assert (answer.status, answer.body) == (200, b"OK")
-        own = wire.usage.drain()
-        assert own is not None
-        labels = (("appName", "us"), ("b", "enabled"), ("environment", "default"))
-        found = {key.name: series.samples for key, series in own.impact.items()}
-        assert found == ({"sales": {labels: [10.0]}} if allowed else {})

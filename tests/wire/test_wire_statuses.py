@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.wirekit import KEY, Opener
+from support.wirekit import Opener
 
 EVERYTHING: dict[str, Any] = {"enable_oas": True, "enable_all_endpoint": True}
 
@@ -28,15 +28,6 @@ def test_not_ready(opened: Opener, target: str) -> None:
     assert answer.header("retry-after") == "1"
     assert answer.header("cache-control") == "no-store"
     assert answer.header("access-control-allow-origin") == "*"
-
-
-def test_the_first_configuration_makes_it_ready(opened: Opener) -> None:
-    """503 turns into 200 with the first configuration."""
-    wire = opened(document=None)
-    assert wire.get("/proxy/health").status == 503
-    wire.serve({"version": 2, "features": []})
-    assert wire.get("/proxy/health").status == 200
-    assert wire.get("/proxy").json() == {"toggles": []}
 
 
 @pytest.mark.parametrize("target", ["/proxy/ready", "/readyz", "/internal-backstage/ready"])
@@ -66,13 +57,6 @@ def test_health(opened: Opener) -> None:
         assert (answer.header("etag") or "").startswith('W/"')
 
 
-@pytest.mark.parametrize("path", ["/docs/openapi.json", "/docs/openapi", "/docs/openapi/swagger_bundle.js"])
-def test_documentation_is_not_there_until_asked_for(opened: Opener, path: str) -> None:
-    """Without enableOAS the documentation is 404, with it no key is needed."""
-    assert opened().get(path).status == 404
-    assert opened(enable_oas=True).get(path, key=None).status == 200
-
-
 def test_all_is_not_implemented_until_switched_on(opened: Opener) -> None:
     """The answer is a 501 that names the option to set, for GET and POST."""
     wire = opened()
@@ -91,25 +75,6 @@ def test_unknown_path(opened: Opener) -> None:
     assert answer.json() == {"error": "there is nothing at `/no/where`"}
     assert answer.header("content-type") == "application/json; charset=utf-8"
     assert answer.header("cache-control") == "no-store"
-
-
-@pytest.mark.parametrize(
-    ("method", "target", "allow"),
-    [
-        ("PUT", "/proxy", "GET, HEAD, POST, OPTIONS"),
-        ("DELETE", "/proxy/health", "GET, HEAD, OPTIONS"),
-        ("POST", "/proxy/health", "GET, HEAD, OPTIONS"),
-        ("GET", "/proxy/client/metrics", "POST, OPTIONS"),
-        ("HEAD", "/proxy/client/register", "POST, OPTIONS"),
-    ],
-)
-def test_wrong_method(opened: Opener, method: str, target: str, allow: str) -> None:
-    """405 with Allow and a JSON error; methods are case sensitive."""
-    answer = opened().ask(method, target)
-    assert (answer.status, answer.header("allow")) == (405, allow)
-    assert answer.header("cache-control") == "no-store"
-    if method != "HEAD":
-        assert answer.json() == {"error": f"`{target}` does not take `{method}`"}
 
 
 @pytest.mark.parametrize("method", ["get", "BREW"])
@@ -149,22 +114,6 @@ def test_mounted_below_a_path(over_asgi: Opener) -> None:
     assert wire.get("/proxy", root="/flags").status == 200
     assert wire.get("/proxy/health", root="/flags/v1").status == 200
     assert wire.get("/flags/proxy", root="/flags").status == 404
-
-
-def test_key_header_name(opened: Opener) -> None:
-    """The option names the header of the key; `authorization` is then ignored."""
-    wire = opened(client_keys_header_name="x-flags-key")
-    assert wire.get("/proxy", {"X-Flags-Key": KEY}, key=None).status == 200
-    assert wire.get("/proxy").status == 401
-    assert "x-flags-key" in (wire.get("/proxy", {"x-flags-key": KEY}, key=None).header("vary") or "")
-
-
-def test_every_key_opens(opened: Opener) -> None:
-    """Each of several keys is accepted, and nothing else."""
-    wire = opened(client_keys=("a", "b", "ключ"))
-    for key in ("a", "b", "ключ".encode().decode("latin-1")):
-        assert wire.get("/proxy", key=key).status == 200
-    assert wire.get("/proxy", key="c").status == 401
 
 
 def test_what_a_caller_sent_is_not_reflected_at_length(opened: Opener) -> None:

@@ -1,23 +1,16 @@
-"""Tokens that are looked up: what each opens, at every API (behaviour: Tokens looked up upstream).
-
-What callers with unknown tokens may cost: the upstream gets its budget, and one network leaves room for the others.
-Environments that divide the projects of one upstream, for tokens that are looked up (behaviour: Tokens looked up upstream).
-No upstream is asked about a secret of this process that it does not have itself (behaviour: Tokens looked up upstream).
-"""
+"""Tokens that are looked up: what each opens, failures of the upstream, revocation (behaviour: Tokens looked up upstream)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+from pathlib import Path
 
 import pytest
 
 from flagsvc.proxy.tokens.lookup import MAX_WAITING
 from flagsvc.testing import turns
-from support.aio import asynchronous, until
-from support.fake_upstream import FakeUpstream, granted
+from support.aio import until
+from support.fake_upstream import granted
 from support.token_scene import (
     ADMIN,
     BACK,
@@ -28,7 +21,6 @@ from support.token_scene import (
     FRONT_AB,
     LEGACY,
     LISTED,
-    TOKENS,
     UNKNOWN,
     UP,
     TokenScene,
@@ -36,6 +28,8 @@ from support.token_scene import (
     fail,
     knowing_upstream,
     named,
+    recover,
+    restored,
     token_proxy,
     token_scene,
 )
@@ -51,7 +45,6 @@ JSON_TYPE = {"content-type": "application/json"}
 
 
 @pytest.mark.parametrize(("token", "flags"), FRONTENDS.items())
-@asynchronous
 async def test_a_frontend_token(token: str, flags: list[str]) -> None:
     """It gets the flags of its projects, and those without a project, in every list and with either method; no others by name."""
     async with token_scene() as scene:
@@ -72,7 +65,6 @@ async def test_a_frontend_token(token: str, flags: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("token", "flags"), SERVERS.items())
-@asynchronous
 async def test_a_server_side_token(token: str, flags: list[str]) -> None:
     """It gets the configuration of its projects, and of flags without a project; a flag of another one is not found."""
     async with token_scene() as scene:
@@ -88,7 +80,6 @@ async def test_a_server_side_token(token: str, flags: list[str]) -> None:
 
 
 @pytest.mark.parametrize("token", [FRONT, FRONT_A])
-@asynchronous
 async def test_a_frontend_token_opens_no_configuration(token: str) -> None:
     """At the server-side API it is of the wrong type, at the first request and later; the dialect of /proxy only knows 401."""
     async with token_scene() as scene:
@@ -101,7 +92,6 @@ async def test_a_frontend_token_opens_no_configuration(token: str) -> None:
 
 
 @pytest.mark.parametrize("token", [BACK, BACK_B])
-@asynchronous
 async def test_a_server_side_token_opens_no_evaluation(token: str) -> None:
     """And the other way round. Reports are open to both."""
     async with token_scene() as scene:
@@ -117,7 +107,6 @@ async def test_a_server_side_token_opens_no_evaluation(token: str) -> None:
 
 @pytest.mark.parametrize("path", [*LISTS, *DOCUMENTS])
 @pytest.mark.parametrize("token", [ADMIN, UNKNOWN, "unknown", DEV], ids=["admin", "unknown", "legacy", "other"])
-@asynchronous
 async def test_a_token_that_opens_nothing(path: str, token: str) -> None:
     """An admin token, an unknown one and one of another environment are refused like any wrong key, again and again."""
     async with token_scene() as scene:
@@ -130,17 +119,6 @@ async def test_a_token_that_opens_nothing(path: str, token: str) -> None:
         )
 
 
-@asynchronous
-async def test_listed_keys_beside_tokens() -> None:
-    """They open the whole environment, and no question is asked about them, nor about a token that is on the list."""
-    async with token_scene(client_keys=[LISTED, FRONT_A], exp_server_side_sdk_config_tokens=[BACK_B]) as scene:
-        assert await scene.flags("/proxy", LISTED) == EVERY
-        assert await scene.flags("/api/frontend", FRONT_A) == EVERY
-        assert await scene.flags("/api/client/features", BACK_B) == EVERY
-        assert scene.questions() == []
-
-
-@asynchronous
 async def test_only_listed_keys() -> None:
     """Without tokenValidation no key leaves the process, in any form."""
     async with token_scene(token_validation="static") as scene:
@@ -153,7 +131,6 @@ async def test_only_listed_keys() -> None:
         assert scene.questions() == []
 
 
-@asynchronous
 async def test_tags_of_answers() -> None:
     """Answers to tokens of different projects have tags of their own. A tag counts at the first request with a token, too."""
     async with token_scene() as scene:
@@ -173,23 +150,9 @@ async def test_tags_of_answers() -> None:
         ]
 
 
-@asynchronous
-async def test_the_configuration_changes() -> None:
-    """Every token sees the new one at the next request."""
-    async with token_scene() as scene:
-        assert await scene.flags("/proxy", FRONT_A) == OF_A
-        assert await scene.flags("/api/client/features", BACK_B) == OF_B
-        more = {"name": "new", "enabled": True, "project": "a", "strategies": [{"name": "default"}]}
-        scene.upstream.replace({"version": 2, "features": [more]})
-        await scene.poll("new")
-        assert await scene.flags("/proxy", FRONT_A) == ["new"]
-        assert decoded(await scene.ask("/api/client/features", BACK_B))["features"] == []
-
-
 # ---- the question of proxies below
 
 
-@asynchronous
 async def test_which_of_these_are_tokens() -> None:
     """Our own /edge/validate tells of listed keys and tokens what they open, before and after a token was used."""
     async with token_scene(exp_server_side_sdk_config_tokens=["server-key"]) as scene:
@@ -222,21 +185,6 @@ async def test_which_of_these_are_tokens() -> None:
         ]
 
 
-@asynchronous
-async def test_a_proxy_for_one_project_tells_of_one_project() -> None:
-    """A token that opens all that this proxy has is a token of that project, for a proxy below as well."""
-    async with token_scene(flagsvc_api_token="a:production.hidden-up-a") as scene:
-        for _ in range(2):
-            [told] = decoded(await scene.ask("/edge/validate", None, "POST", json={"tokens": [FRONT_A, FRONT]}))[
-                "tokens"
-            ]
-            assert told == {"token": FRONT_A, "type": "frontend", "projects": ["a"], "environment": "production"}
-            assert await scene.flags("/proxy", FRONT_A) == EVERY, (
-                "what the upstream sends for its token is not filtered again"
-            )
-
-
-@asynchronous
 async def test_tokens_cannot_be_told_now() -> None:
     """A question that would need an upstream that fails gets 503 as a whole; one about known tokens does not."""
     async with token_scene() as scene:
@@ -248,44 +196,6 @@ async def test_tokens_cannot_be_told_now() -> None:
         assert [each["token"] for each in decoded(answer)["tokens"]] == [LISTED, FRONT_A]
 
 
-@asynchronous
-async def test_many_tokens() -> None:
-    """A hundred go into one question. Those beyond what one network may have are turned away, callers from elsewhere are not."""
-    many = [f"*:production.hidden-{number}" for number in range(MAX_WAITING // 2 + 50)]
-    async with token_scene(token_lookup_rate=1) as scene:
-        assert await scene.status("/proxy", UNKNOWN) == 401  # this second's budget
-        asking = [asyncio.ensure_future(scene.ask("/proxy", token)) for token in many]
-        other = asyncio.ensure_future(scene.status("/proxy", FRONT, peer="198.51.100.1"))
-        await turns()
-        turned_away = [each.result() for each in asking if each.done()]
-        waiting = [each for each in asking if not each.done()]
-        assert {(each.status_code, each.headers["retry-after"]) for each in turned_away} == {(503, "1")}
-        assert len(turned_away) == 50 and len(scene.questions()) == 1
-        for number in range(2, 8):
-            while len(scene.questions()) < number:
-                await scene.clock.advance(0.1)
-        assert await other == 200
-        assert [(await each).status_code for each in waiting] == [401] * (MAX_WAITING // 2)
-        assert [len(each) for each in scene.questions()] == [1, *[100] * 5, 1]
-        assert FRONT in scene.questions()[1], "the other network does not wait for all of this one"
-
-
-@asynchronous
-async def test_the_budget() -> None:
-    """However many tokens come, the upstream gets no more questions than the option allows."""
-    async with token_scene(token_lookup_rate=2) as scene:
-        for second in range(10):
-            for part in range(4):
-                token = f"*:production.hidden-{second}-{part}"
-                asyncio.ensure_future(scene.ask("/proxy", token, peer=f"198.51.{second}.{part}"))  # noqa: RUF006
-                await turns()
-                await scene.clock.advance(0.25)
-            assert len(scene.questions()) <= 2 * (second + 2)
-        await scene.clock.advance(5)
-        await until(lambda: len({token for each in scene.questions() for token in each}) == 40)
-
-
-@asynchronous
 async def test_addresses_behind_a_proxy() -> None:
     """The caller's address is that of X-Forwarded-For if the peer is trusted: one caller's flood leaves room for others."""
     async with token_scene(trust_proxy="true", token_lookup_rate=1) as scene:
@@ -308,138 +218,7 @@ async def test_addresses_behind_a_proxy() -> None:
         assert {(await each).status_code for each in flood} == {401, 503}
 
 
-FRONT_B = "b:production.hidden-front-b"
-UP_AB = "[]:production.hidden-up-ab"
-CALLERS = (FRONT_A, FRONT_B, FRONT_AB, FRONT)
-PART_A, PART_B, BOTH_PARTS = ["of-a", "free"], ["of-b", "free"], ["of-a", "of-b", "free"]
-ONLY_A, ONLY_B = {"flagsvc_api_token": UP, "project_name": "a"}, {"flagsvc_api_token": UP, "project_name": "b"}
-
-
-def tables(*given: tuple[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return the options of a process with these environments, in this order."""
-    return {"client_keys": None, "flagsvc_api_token": None, "environments": dict(given)}
-
-
-async def flags(scene: TokenScene, token: str) -> list[str] | None:
-    """Return the flags that a token gets; None if it is refused."""
-    answer = await scene.ask("/api/frontend/all", token)
-    assert answer.status_code in (200, 401)
-    return [each["name"] for each in decoded(answer)["toggles"]] if answer.status_code == 200 else None
-
-
-async def check(options: dict[str, Any], expected: list[list[str] | None]) -> str:
-    """Assert what each of CALLERS gets, and that /edge/validate knows the callers that get something. Returns what was logged."""
-    with knowing_upstream() as upstream:
-        upstream.tokens = {**TOKENS, FRONT_B: granted("frontend", "b"), UP_AB: granted("client", "a", "b")}
-        async with token_proxy(upstream, **options) as scene:
-            for _ in range(2):
-                assert [await flags(scene, token) for token in CALLERS] == expected
-            answer = decoded(await scene.ask("/edge/validate", None, "POST", json={"tokens": list(CALLERS)}))
-            known = [each["token"] for each in answer["tokens"]]
-            assert known == [token for token, got in zip(CALLERS, expected, strict=True) if got is not None]
-            return scene.log
-
-
-@pytest.mark.parametrize("turn", [1, -1])
-@asynchronous
-async def test_an_environment_for_each_project(turn: int) -> None:
-    """Each token gets the flags of its project. One of both projects is refused, and the log says why, without the token."""
-    log = await check(tables(*[("x", ONLY_A), ("y", ONLY_B)][::turn]), [PART_A, PART_B, None, None])
-    [line] = [line for line in log.splitlines() if "a valid token is refused" in line]
-    assert "x, y" in line and "a, b" in line and "one backend token" in line and "hidden" not in log
-
-
-@pytest.mark.parametrize("turn", [1, -1])
-@asynchronous
-async def test_an_environment_for_one_project_and_one_for_all(turn: int) -> None:
-    """The narrow one takes nothing away from the wide one."""
-    await check(
-        tables(*[("x", ONLY_A), ("y", {"flagsvc_api_token": UP})][::turn]),
-        [PART_A, PART_B, BOTH_PARTS, BOTH_PARTS],
-    )
-
-
-@pytest.mark.parametrize("several", [True, False])
-@asynchronous
-async def test_one_environment_for_some_projects(several: bool) -> None:
-    """A token of more projects than the proxy has is refused, not answered with a part."""
-    options = {"flagsvc_api_token": UP_AB} if several else {"project_name": "a"}
-    await check(
-        options,
-        [PART_A, PART_B, BOTH_PARTS, None] if several else [PART_A, None, None, None],
-    )
-
-
-@asynchronous
-async def test_metrics_of_several_environments() -> None:
-    """Environments share the look-ups of tokens: their numbers are those of the process. Cached answers are the environment's."""
-    with knowing_upstream() as upstream:
-        async with token_proxy(upstream, **tables(("x", {"flagsvc_api_token": UP}))) as scene:
-            for _ in range(3):
-                assert [await flags(scene, token) for token in (FRONT_A, FRONT)] == [
-                    PART_A,
-                    BOTH_PARTS,
-                ]
-            page = (await scene.ask("/proxy/internal-backstage/prometheus", None)).text
-    assert "\nflagsvc_tokens_known 2.0\n" in page and "\nflagsvc_token_lookups_total 2.0\n" in page
-    assert '\nflagsvc_answer_cache_hits_total{environment="x"} 2.0\n' in page
-
-
-UP_A, KEY_A, SERVER_A = "*:production.hidden-up-a", "hidden-key-of-a", "*:production.hidden-server-key-of-a"
-NEW: dict[str, Any] = {"client_keys": "hidden-new-key-of-a", "exp_server_side_sdk_config_tokens": None}
-
-
-def secret_tables(own: str, other: str, validation: str = "static", **of_a: Any) -> dict[str, Any]:
-    """Return options: `a` of the upstream at `other`, and `b` of the upstream at `own`, which is asked about tokens."""
-    a = {"flagsvc_url": other, "flagsvc_api_token": UP_A, "client_keys": KEY_A, "token_validation": validation}
-    b = {"flagsvc_url": own, "flagsvc_api_token": UP, "client_keys": LISTED}
-    environments = {"a": {**a, "exp_server_side_sdk_config_tokens": SERVER_A, **of_a}, "b": b}
-    return {"client_keys": None, "flagsvc_api_token": None, "environments": environments, "key_overlap": 0}
-
-
-@asynccontextmanager
-async def two_upstreams(validation: str) -> AsyncIterator[tuple[TokenScene, FakeUpstream]]:
-    """Run a proxy of both, and yield it with the upstream of `a`. Both upstreams would know every text."""
-    texts = dict.fromkeys((UP_A, KEY_A, SERVER_A), granted("client"))
-    with knowing_upstream() as upstream, knowing_upstream() as other:
-        upstream.tokens, other.tokens = TOKENS | texts, {UP_A: granted("client")}
-        async with token_proxy(upstream, **secret_tables(upstream.url, other.url, validation)) as scene:
-            yield scene, other
-
-
-async def try_everywhere(scene: TokenScene, *texts: str) -> list[set[int]]:
-    """Return for each text what a caller with it gets, wherever a text is looked at."""
-    found = []
-    for text in texts:
-        paths = ("/proxy", "/api/frontend", "/api/client/features", "/proxy/client/features")
-        got = {await scene.status(path, text) for path in paths}
-        found.append(got | {await scene.status("/api/frontend", f"Bearer {text}")})
-        await scene.ask("/edge/validate", None, "POST", json={"tokens": [text]})
-    return found
-
-
-@asynchronous
-async def test_secrets_of_another_environment() -> None:
-    """Its upstream token, a former key, a former server-side key, and a key that is mistyped open nothing, and stay here."""
-    async with two_upstreams("static") as (scene, other):
-        assert await scene.status("/proxy", KEY_A) == 200
-        await scene.renew(**secret_tables(scene.upstream.url, other.url, **NEW))
-        assert await try_everywhere(scene, UP_A, KEY_A, SERVER_A, KEY_A + "x") == [{401}] * 4
-        assert scene.questions() == other.asked_tokens() == []
-        assert await scene.status("/proxy", FRONT) == 200 and scene.questions() == [[FRONT]]
-        assert "hidden-key" not in scene.log and "hidden-up" not in scene.log
-
-
-@asynchronous
-async def test_an_upstream_may_be_asked_about_its_own_token() -> None:
-    """A service may use the token of the proxy. It opens the environment of that upstream. No other upstream is asked."""
-    async with two_upstreams("upstream") as (scene, other):
-        assert await scene.status("/api/client/features", UP_A) == 200
-        assert other.asked_tokens() == [[UP_A]] and scene.questions() == []
-
-
 @pytest.mark.parametrize("key", [FRONT, BACK])
-@asynchronous
 async def test_a_token_that_is_no_longer_listed(key: str) -> None:
     """A token of the flag server may be listed first and looked up later. A key of another form ends."""
     async with token_scene(client_keys=[LISTED, "hidden-key", key], key_overlap=0) as scene:
@@ -449,11 +228,159 @@ async def test_a_token_that_is_no_longer_listed(key: str) -> None:
         assert await scene.status("/proxy", "hidden-key") == 401 and scene.questions() == [[key]]
 
 
-@asynchronous
-async def test_every_other_text_is_asked_about() -> None:
-    """A caller that sends a secret of something else shows it to the upstream: it may be a token."""
+HOUR = 3600.0
+BODIES = {"/proxy": b"", "/api/frontend": b'{"message":', "/api/client/features": b'{"message":'}
+"""Path → how the body of an error there begins."""
+
+
+async def statuses(scene: TokenScene, path: str, *tokens: str) -> list[int]:
+    """Return the statuses of requests that are sent at once, each with one of the tokens."""
+    return list(await asyncio.gather(*(scene.status(path, token) for token in tokens)))
+
+
+# ---- failures of the upstream
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize("status", [204, 301, 400, 401, 403, 404, 413, 429, 500, 502, 503])
+async def test_a_failure_never_reaches_a_caller(path: str, status: int) -> None:
+    """A caller whose token is unknown is told to try again, with the error of its API; known ones and listed keys go on."""
+    token = BACK if path == "/api/client/features" else FRONT
     async with token_scene() as scene:
-        assert await scene.status("/proxy", "password-of-something-else") == 401
-        answer = await scene.ask("/edge/validate", None, "POST", json={"tokens": [UNKNOWN, LISTED]})
-        assert [each["token"] for each in decoded(answer)["tokens"]] == [LISTED]
-        assert scene.questions() == [["password-of-something-else"], [UNKNOWN]]
+        assert await scene.status(path, token) == 200
+        fail(scene.upstream, status, location="http://127.0.0.1:1/")
+        for _ in range(3):
+            answer = await scene.ask(path, UNKNOWN, headers={"origin": "https://a.example"})
+            assert answer.status_code == 503 and 1 <= int(answer.headers["retry-after"]) <= 60
+            assert answer.content.startswith(BODIES[path]) and answer.headers["cache-control"] == "no-store"
+            assert answer.headers["access-control-allow-origin"] == "*", "a browser may read it"
+            assert await scene.status(path, token) == 200 and await scene.status("/proxy", LISTED) == 200
+        assert len(scene.questions()) == 2, "the upstream is left alone for a while"
+        recover(scene.upstream)
+        await scene.clock.advance(60)
+        assert await scene.status(path, UNKNOWN) == 401
+
+
+# ---- what was valid once
+
+
+async def test_revocation() -> None:
+    """Tokens are asked about again after an hour, by the proxy itself. Revoked tokens are refused then, all other tokens go on."""
+    async with token_scene() as scene:
+        assert await statuses(scene, "/proxy", FRONT, FRONT_A) == [200, 200]
+        assert scene.upstream.tokens is not None
+        del scene.upstream.tokens[FRONT], scene.upstream.tokens[FRONT_A]
+        assert await statuses(scene, "/proxy", FRONT, FRONT_A) == [200, 200]
+        await scene.clock.advance(HOUR)
+        await until(lambda: len(scene.questions()) >= 2)
+        await refused(scene, FRONT, FRONT_A)
+        assert await scene.status("/api/frontend", FRONT) == 401
+
+
+async def refused(scene: TokenScene, *tokens: str) -> None:
+    """Wait until tokens are refused; until then they are accepted, and never anything else."""
+
+    async def are_refused() -> bool:
+        found = await statuses(scene, "/proxy", *tokens)
+        assert set(found) <= {200, 401}
+        return found == [401] * len(tokens)
+
+    await until(are_refused)
+
+
+async def test_another_grant() -> None:
+    """A token that opens something else upstream opens that after the next check, and no longer what it opened before."""
+    async with token_scene() as scene:
+
+        async def opens_other() -> bool:
+            found = await scene.flags("/proxy", FRONT_A)
+            assert found in (["of-a", "free"], ["of-b", "free"])
+            return found == ["of-b", "free"]
+
+        assert not await opens_other()
+        assert scene.upstream.tokens is not None
+        scene.upstream.tokens[FRONT_A] = granted("frontend", "b")
+        await scene.clock.advance(HOUR)
+        await until(lambda: len(scene.questions()) >= 2)
+        await until(opens_other)
+        scene.upstream.tokens[FRONT_A] = granted("client", "b")
+        await scene.clock.advance(HOUR)
+        await refused(scene, FRONT_A)
+        assert await scene.flags("/api/client/features", FRONT_A) == ["of-b", "free"]
+
+
+async def test_a_reload_of_the_options() -> None:
+    """Tokens stay known without a question. One that is revoked later is refused; one that is listed now stays."""
+    async with token_scene() as scene:
+        assert await statuses(scene, "/proxy", FRONT, FRONT_A) == [200, 200]
+        await scene.renew(client_keys=[LISTED, FRONT_A, "new-key"])
+        assert scene.upstream.tokens is not None
+        del scene.upstream.tokens[FRONT], scene.upstream.tokens[FRONT_A]
+        assert await statuses(scene, "/proxy", FRONT_A, "new-key") == [200, 200]
+        assert len(scene.questions()) <= 2
+        await scene.clock.advance(HOUR)
+        await refused(scene, FRONT)
+        assert await statuses(scene, "/proxy", FRONT_A, "new-key", LISTED) == [200] * 3
+        assert await scene.status("/proxy", DEV) == 401
+
+
+async def test_a_restart(tmp_path: Path) -> None:
+    """Known tokens are stored without their texts, and work in the next process, also while the upstream fails."""
+    with knowing_upstream() as upstream:
+        async with token_proxy(upstream, storage=tmp_path.as_uri()) as scene:
+            assert await statuses(scene, "/proxy", FRONT, FRONT_A, UNKNOWN) == [200, 200, 401]
+        stored = everything_in(tmp_path)
+        assert stored and b"hidden" not in stored
+        upstream.forget()
+        fail(upstream, 500)
+        async with token_proxy(upstream, storage=tmp_path.as_uri()) as scene:
+            await restored(scene, FRONT_A)
+            assert await scene.flags("/proxy", FRONT_A) == ["of-a", "free"]
+            assert await statuses(scene, "/api/frontend", FRONT) == [200]
+            recover(upstream)
+            assert upstream.tokens is not None
+            del upstream.tokens[FRONT]
+            scene.app.check_tokens()
+            await refused(scene, FRONT)
+            assert await statuses(scene, "/proxy", FRONT_A) == [200]
+
+
+def everything_in(folder: Path) -> bytes:
+    """Return the content of all files in a folder."""
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_an_upstream_that_refuses_questions(status: int) -> None:
+    """Callers are told to try again. The log blames no token, because none was sent, and says what may help."""
+    async with token_scene() as scene:
+        fail(scene.upstream, status)
+        assert await scene.status("/proxy", FRONT) == 503
+        assert f"refused a question about tokens, which is sent without a token: status {status}" in scene.log
+        assert "upstreamHeaders" in scene.log and "refused the token" not in scene.log
+
+
+# ---- several environments
+
+
+@pytest.mark.parametrize("of_process", [False, True])
+async def test_a_switch_of_one_environment(of_process: bool) -> None:
+    """enableAllEndpoint is the option of the environment that the token opens, at its first request, too."""
+    tables = {
+        "production": {"flagsvc_api_token": UP, "enable_all_endpoint": True},
+        "development": {"flagsvc_api_token": "*:development.hidden-up", "enable_all_endpoint": False},
+    }
+    given = {"client_keys": None, "flagsvc_api_token": None, "enable_all_endpoint": of_process}
+    async with token_scene(**given, environments=tables) as scene:
+        for path, off in (("/proxy/all", 501), ("/api/frontend/all", 404)):
+            for token, status in ((FRONT, 200), (DEV, off), (f"{UNKNOWN}-{off}", 401)):
+                assert [await scene.status(path, token) for _ in range(2)] == [status] * 2
+        assert sorted(token for each in scene.questions() for token in each)[:2] == sorted([DEV, FRONT])
+        for table in tables.values():
+            table["enable_all_endpoint"] = not table["enable_all_endpoint"]
+        await scene.renew(**given, environments=tables)
+
+        async def is_turned() -> bool:
+            return [await scene.status("/api/frontend/all", token) for token in (FRONT, DEV)] == [404, 200]
+
+        await until(is_turned)

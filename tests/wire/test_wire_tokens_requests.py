@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from flagsvc.testing import turns
-from support.aio import asynchronous, until
+from support.aio import until
 from support.fake_upstream import METRICS, fake_upstream
 from support.token_scene import (
     BACK,
@@ -41,7 +41,6 @@ class Body:
         self.rest = asyncio.Event()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Give the pieces."""
         yield b'{"toggles":["of-a",'
         await self.rest.wait()
         yield b'"of-b"]}'
@@ -51,7 +50,6 @@ class Body:
 
 
 @pytest.mark.parametrize("path", ["/proxy", "/api/frontend"])
-@asynchronous
 async def test_the_body_comes_first(path: str) -> None:
     """A token is looked up when the body is there, and the body is answered then."""
     async with token_scene() as scene:
@@ -66,7 +64,6 @@ async def test_the_body_comes_first(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/proxy", "/api/frontend", "/proxy/client/metrics", "/api/client/metrics"])
-@asynchronous
 async def test_a_body_that_is_refused_by_its_head(path: str) -> None:
     """What is too large or of another type is refused without a question, from any caller."""
     limits: dict[str, Any] = {"body_limit": "2 kB", "metrics_body_limit": "2 kB"}
@@ -77,7 +74,6 @@ async def test_a_body_that_is_refused_by_its_head(path: str) -> None:
         assert scene.questions() == []
 
 
-@asynchronous
 async def test_a_body_that_grows_too_large() -> None:
     """Without a length the body is read up to the limit; an unknown caller is refused for its token, a known one for the body."""
 
@@ -91,7 +87,6 @@ async def test_a_body_that_grows_too_large() -> None:
             assert await scene.status("/proxy", FRONT, "POST", headers=JSON_TYPE, content=pieces()) == 413
 
 
-@asynchronous
 async def test_a_body_that_is_malformed() -> None:
     """A caller with a valid token is told; a caller without a valid token learns only that the token is wrong."""
     async with token_scene() as scene:
@@ -100,7 +95,6 @@ async def test_a_body_that_is_malformed() -> None:
             assert await scene.status("/proxy", UNKNOWN, "POST", headers=JSON_TYPE, content=content) == 401
 
 
-@asynchronous
 async def test_a_caller_that_leaves_before_its_body_is_there() -> None:
     """Nothing is asked for it."""
     async with token_scene() as scene:
@@ -111,7 +105,6 @@ async def test_a_caller_that_leaves_before_its_body_is_there() -> None:
         assert scene.questions() == []
 
 
-@asynchronous
 async def test_a_report() -> None:
     """What an SDK with a new token reports at its first request is counted; what an unknown caller reports is not."""
     moments = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z"}
@@ -132,7 +125,6 @@ async def test_a_report() -> None:
 @pytest.mark.parametrize(
     ("path", "token"), [("/proxy", FRONT_A), ("/api/frontend", FRONT_A), ("/api/client/features", BACK_B)]
 )
-@asynchronous
 async def test_head(path: str, token: str) -> None:
     """It is answered like GET, without a body, also where the token is unknown or cannot be looked up."""
     async with token_scene() as scene:
@@ -145,7 +137,6 @@ async def test_head(path: str, token: str) -> None:
         assert (await scene.ask(path, f"{UNKNOWN}-2", "HEAD")).status_code == 503
 
 
-@asynchronous
 async def test_what_needs_no_token() -> None:
     """Preflights, unknown paths, other methods, probes and the first page are answered as ever, and nothing is asked."""
     preflight = {"origin": "https://a.example", "access-control-request-method": "GET"}
@@ -165,7 +156,6 @@ async def test_what_needs_no_token() -> None:
         assert scene.questions() == []
 
 
-@asynchronous
 async def test_two_keys() -> None:
     """Two header lines with keys are refused without a question, whichever is valid."""
     async with token_scene() as scene:
@@ -175,7 +165,6 @@ async def test_two_keys() -> None:
         assert scene.questions() == []
 
 
-@asynchronous
 async def test_no_key() -> None:
     """Without a key, or with an empty one, nothing is asked."""
     async with token_scene() as scene:
@@ -186,7 +175,6 @@ async def test_no_key() -> None:
 
 
 @pytest.mark.parametrize("word", ["Bearer ", "bearer  ", "BEARER "])
-@asynchronous
 async def test_a_token_behind_bearer(word: str) -> None:
     """Where a key may stand behind `Bearer`, the token alone is asked about; elsewhere this is a wrong key, and no token."""
     async with token_scene() as scene:
@@ -200,16 +188,6 @@ async def test_a_token_behind_bearer(word: str) -> None:
         assert await scene.status("/proxy", FRONT_A) == 200
 
 
-@asynchronous
-async def test_another_header() -> None:
-    """A token counts in the header of the option alone."""
-    async with token_scene(client_keys_header_name="X-Token") as scene:
-        assert await scene.status("/proxy", FRONT) == 401 and scene.questions() == []
-        assert await scene.status("/proxy", None, headers={"x-token": f" {FRONT} "}) == 200
-        assert scene.questions() == [[FRONT]]
-
-
-@asynchronous
 async def test_before_the_first_configuration() -> None:
     """Every caller gets 503, and nothing is asked."""
     with fake_upstream(b"no document") as upstream:
@@ -220,18 +198,9 @@ async def test_before_the_first_configuration() -> None:
             assert scene.questions() == []
 
 
-@asynchronous
-async def test_a_base_path() -> None:
-    """Tokens are looked up below it, too."""
-    async with token_scene(proxy_base_path="/base") as scene:
-        assert await scene.flags("/base/proxy", FRONT_A) == ["of-a", "free"]
-        assert await scene.status("/proxy", FRONT) == 404 and scene.questions() == [[FRONT_A]]
-
-
 # ---- rates
 
 
-@asynchronous
 async def test_the_rate_of_an_address() -> None:
     """Requests with unknown tokens count for their address like others, each once. Beyond the rate nothing is asked."""
     async with token_scene(rate_limit_address=3) as scene:
@@ -243,7 +212,6 @@ async def test_the_rate_of_an_address() -> None:
         assert await scene.status("/proxy", FRONT) == 200
 
 
-@asynchronous
 async def test_the_rate_of_a_token() -> None:
     """Once it is known, a token has its own rate, which begins with its first request."""
     async with token_scene(rate_limit_key=3) as scene:
@@ -255,7 +223,6 @@ async def test_the_rate_of_a_token() -> None:
 # ---- secrets
 
 
-@asynchronous
 async def test_tokens_appear_nowhere() -> None:
     """No line of the log, no metric and no error has a part of a token, in any outcome."""
     pages: list[httpx.Response] = []
@@ -279,7 +246,6 @@ async def test_tokens_appear_nowhere() -> None:
         assert "hidden" not in page.text + str(page.headers), page.text
 
 
-@asynchronous
 async def test_the_access_log() -> None:
     """A request that waited for its token has one line, with its status and the time that it took."""
     async with token_scene(access_log=True, use_json_logger=True, token_lookup_rate=1) as scene:
@@ -294,7 +260,6 @@ async def test_the_access_log() -> None:
         assert 1000 <= json.loads(second)["milliseconds"] <= 2000
 
 
-@asynchronous
 async def test_counts_of_requests() -> None:
     """A request that waits for its token is counted once, under the status that its caller gets."""
     async with token_scene() as scene:

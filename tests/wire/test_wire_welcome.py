@@ -33,23 +33,6 @@ def test_json_for_a_program(opened: Opener) -> None:
     assert all("Accept" in (each.header("vary") or "").split(", ") for each in (text, json))
 
 
-ACCEPTS = {
-    "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": False,
-    "application/json, text/plain, */*": True,
-    "application/json;q=0.5, text/html": False,
-    "text/*;q=0.3, Application/JSON; q=0.4": True,
-    ",;,": False,
-    "": False,
-}
-
-
-@pytest.mark.parametrize("accept", ACCEPTS)
-def test_what_is_asked_for(opened: Opener, accept: str) -> None:
-    """JSON is sent if the caller prefers it at least as much as text; a browser and curl get text."""
-    answer = opened().get("/", key=None, headers={"accept": accept})
-    assert (answer.header("content-type") or "").startswith("application/json") is ACCEPTS[accept]
-
-
 @pytest.mark.parametrize("path", ["/", "/base", "/base/", "/BASE/", "/?userId=7"])
 def test_a_base_path(opened: Opener, path: str) -> None:
     """The page is the same at the root and below the base path, and its paths have the base path."""
@@ -64,21 +47,6 @@ def test_where_it_is_mounted(over_asgi: Opener) -> None:
     for path in ("", "/", "/base"):
         text = wire.get(path, key=None, root="/mounted").body.decode()
         assert " /mounted/base/proxy " in text and " /mounted/livez " in text
-
-
-def test_it_is_a_route_like_the_others(opened: Opener) -> None:
-    """HEAD, entity tag, 304, CORS, preflight, 405, and its own label in the metrics."""
-    wire = opened()
-    answer = wire.get("/", key=None, headers={"origin": "https://shop.example"})
-    assert answer.header("access-control-allow-origin") == "*"
-    assert wire.get("/", key=None, headers={"if-none-match": answer.header("etag") or ""}).status == 304
-    head = wire.ask("HEAD", "/", key=None)
-    assert (head.status, head.body, head.header("content-length")) == (200, b"", str(len(answer.body)))
-    assert wire.ask("OPTIONS", "/", key=None).status == 204
-    other = wire.ask("POST", "/", key=None)
-    assert (other.status, other.header("allow")) == (405, "GET, HEAD, OPTIONS")
-    metrics = wire.get("/proxy/internal-backstage/prometheus").body.decode()
-    assert 'flagsvc_http_requests_total{method="GET",route="/",status="200"} 1.0' in metrics
 
 
 def test_it_tells_nothing_of_the_configuration(opened: Opener) -> None:

@@ -121,7 +121,7 @@ def constraint_chip(spec: ConstraintSpec | None) -> Chip:
         return chip(f"{cut(spec.field)} {words} {shorten(spec.values) or 'no value'}")
     value = operand(spec, operator)
     if operator.takes == DATE:
-        return chip(f"{words.removeprefix('is ')} {value[:16].replace('T', ' ')}")
+        return chip(f"{words.removeprefix('is ')} {value[:16].replace('T', ' ').removesuffix(' 00:00')}")
     if operator.takes == VERSION:
         words = words.removesuffix(" version")
     return chip(f"{cut(spec.field)} {words} {cut(value)}")

@@ -50,6 +50,8 @@ EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 def plain(text: str) -> str:
     """Return a text of a document or a context for a sentence: shortened, without control characters."""
     short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    if short.isprintable():
+        return short
     return "".join([each if each.isprintable() else ascii(each)[1:-1] for each in short])
 
 

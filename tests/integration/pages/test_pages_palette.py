@@ -55,11 +55,7 @@ def test_pages(client: AppClient) -> None:
     """Every section and setting is found by its title, once, and is there."""
     visitor = Visitor(client)
     every = visitor.data("/palette")["pages"]
-    assert {each["path"]: each["title"] for each in every} == PAGES and {
-        "/flags",
-        "/webhooks",
-        "/new-flag",
-    } <= PAGES.keys()
+    assert [each["path"] for each in every] == list(PAGES) and {"/flags", "/webhooks", "/new-flag"} <= PAGES.keys()
     assert all(visitor.see(each["path"]).status == 200 for each in every)
     assert [each["path"] for each in visitor.data("/palette?q=MY+tok")["pages"]] == ["/my-tokens"]
 

@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -30,12 +30,10 @@ Run = Callable[..., Called]
 
 
 @pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
+def store(store: Store) -> Store:
     """Give a database with something in every table, open as a server has it."""
-    made = open_store(database_url, SystemClock(), RecordingLog())
-    fill(made)
-    yield made
-    made.close()
+    fill(store)
+    return store
 
 
 @pytest.fixture

@@ -87,17 +87,6 @@ def test_bad_files(store: Store, run: Run, file: Path, content: str, message: st
     assert store.revision() == revision
 
 
-def test_the_only_administrator_stays(store: Store, run: Run, file: Path) -> None:
-    """A file that takes the role from the only administrator ends with exit code 2 and the place."""
-    file.write_text("users: [{name: boss, rootRole: admin}]")
-    assert run(file).code == 0
-    file.write_text("users: [{name: boss, rootRole: viewer}]")
-    for more in ((), ("--plan",)):
-        called = run(file, *more)
-        assert (called.code, called.out) == (2, "")
-        assert "users[0].rootRole: This is the only administrator" in called.err
-
-
 def test_what_cannot_be_opened(store: Store, run: Run, tmp_path: Path, file: Path) -> None:
     """A missing file is exit code 2. A missing database is 1, and no database is created."""
     called = run(tmp_path / "nothing.yaml")

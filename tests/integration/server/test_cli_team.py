@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from flagsvc.server.store.resources.sessions import can_sign_in
 from flagsvc.server.store.resources.users import find_by_name
 from flagsvc.server.store.schema import events
 from flagsvc.server.store.seed.once import create_first_token
-from flagsvc.server.store.store import Store, open_store
+from flagsvc.server.store.store import Store
 from flagsvc.testing import RecordingLog
 from support.cli_helpers import Called
 from support.waiting import wait_until
@@ -27,12 +27,10 @@ Run = Callable[..., Called]
 
 
 @pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
+def store(store: Store) -> Store:
     """Give a database after a first start, open as a server has it."""
-    made = open_store(database_url, SystemClock(), RecordingLog())
-    create_first_token(made)
-    yield made
-    made.close()
+    create_first_token(store)
+    return store
 
 
 @pytest.fixture

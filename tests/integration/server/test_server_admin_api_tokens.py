@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -19,7 +18,6 @@ from support.flagservers import (
     USER_SECRET,
     VIEWER_SECRET,
     AppClient,
-    app_client,
 )
 
 PATH = "/api/admin/api-tokens"
@@ -28,14 +26,7 @@ INVALID = (
     "Refer to the `details` list for more information."
 )
 BAD = "Request validation failed: your request body or params contain invalid data: "
-OTHER = {"projects": [{"id": "other"}]}
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a flag server with two projects."""
-    with app_client(database_url, given=OTHER) as client:
-        yield client
+GIVEN = {"projects": [{"id": "other"}]}
 
 
 def made(client: AppClient, **wanted: Any) -> dict[str, Any]:

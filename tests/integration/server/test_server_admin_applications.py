@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
-
-import pytest
 
 from flagsvc.server.store.resources.applications import Registration, register
 from flagsvc.server.store.resources.usage import UsageCount, add_counts
-from flagsvc.testing import FakeClock
-from support.flagservers import EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.flagservers import EDITOR_SECRET, VIEWER_SECRET, AppClient
 
 NOW = datetime(2026, 3, 4, 12, 34, 56, 789_000, tzinfo=UTC)
 MOMENT = "2026-03-04T12:34:56.789Z"
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server at 12:34:56, on each kind of database."""
-    with app_client(database_url, clock=FakeClock(NOW.timestamp())) as client:
-        yield client
 
 
 LISTED: tuple[tuple[str, list[str]], ...] = (

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from support.flagservers import EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.flagservers import EDITOR_SECRET, VIEWER_SECRET, AppClient
 
 PROJECT = "/api/admin/projects/default"
 FEATURES = f"{PROJECT}/features"
@@ -21,12 +20,9 @@ GIVEN: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server with a few features, on each kind of database."""
-    with app_client(database_url, given=GIVEN) as client:
-        client.post(f"{FEATURES}/child/dependencies", {"feature": "parent"})
-        yield client
+def prepare(client: AppClient) -> None:
+    """Let `child` depend on `parent`."""
+    client.post(f"{FEATURES}/child/dependencies", {"feature": "parent"})
 
 
 def names(client: AppClient) -> list[str]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-from support.flagservers import AppClient, app_client
+from support.flagservers import AppClient
 
 FEATURES = "/api/admin/projects/default/features"
 GIVEN: dict[str, Any] = {
@@ -20,12 +17,9 @@ GIVEN: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server on which `child` depends on `parent`, on each kind of database."""
-    with app_client(database_url, given=GIVEN) as client:
-        assert client.post(f"{FEATURES}/child/dependencies", {"feature": "parent"}).status == 200
-        yield client
+def prepare(client: AppClient) -> None:
+    """Let `child` depend on `parent`."""
+    assert client.post(f"{FEATURES}/child/dependencies", {"feature": "parent"}).status == 200
 
 
 def of(client: AppClient, name: str) -> Any:

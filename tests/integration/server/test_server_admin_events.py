@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient
 
 FEATURES = "/api/admin/projects/default/features"
 SEARCH = "/api/admin/search/events"
 
 
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server on which one flag was made and switched, and a segment made."""
-    with app_client(database_url) as client:
-        assert client.post(FEATURES, {"name": "cart"}, token=EDITOR_SECRET).status == 201
-        assert client.post(f"{FEATURES}/cart/environments/development/on", token=EDITOR_SECRET).status == 200
-        assert client.post("/api/admin/segments", {"name": "all", "constraints": []}).status == 201
-        yield client
+def prepare(client: AppClient) -> None:
+    """Make and switch a flag, and make a segment."""
+    assert client.post(FEATURES, {"name": "cart"}, token=EDITOR_SECRET).status == 201
+    assert client.post(f"{FEATURES}/cart/environments/development/on", token=EDITOR_SECRET).status == 200
+    assert client.post("/api/admin/segments", {"name": "all", "constraints": []}).status == 201
 
 
 def kinds(client: AppClient, path: str, **asker: str) -> list[str]:

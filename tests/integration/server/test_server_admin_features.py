@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
-from flagsvc.testing import FakeClock
-from support.flagservers import VIEWER_SECRET, AppClient, app_client
+from support.flagservers import VIEWER_SECRET, AppClient
 
 NOW = datetime(2026, 3, 4, 12, 34, 56, 789_000, tzinfo=UTC)
 MOMENT = "2026-03-04T12:34:56.789Z"
@@ -25,13 +21,6 @@ GIVEN: dict[str, Any] = {
     "features": [{"name": "old", "archived": True}],
 }
 BOTH = ["development", "production"]
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server at 12:34:56, on each kind of database."""
-    with app_client(database_url, given=GIVEN, clock=FakeClock(NOW.timestamp())) as client:
-        yield client
 
 
 def test_creating(client: AppClient) -> None:

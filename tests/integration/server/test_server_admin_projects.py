@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from flagsvc.server.store.resources.usage import UsageCount, add_counts
-from flagsvc.testing import FakeClock
-from support.flagservers import VIEWER_SECRET, AppClient, app_client
+from support.flagservers import VIEWER_SECRET, AppClient
 
 NOW = datetime(2026, 3, 4, 12, 34, 56, 789_000, tzinfo=UTC)
 MOMENT = "2026-03-04T12:34:56.789Z"
@@ -28,13 +24,6 @@ GIVEN: dict[str, Any] = {
     ],
     "users": [{"name": "member", "projectRoles": [{"project": "named", "role": "member"}]}],
 }
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server with three projects at 12:34:56, on each kind of database."""
-    with app_client(database_url, given=GIVEN, clock=FakeClock(NOW.timestamp())) as client:
-        yield client
 
 
 def test_the_list(client: AppClient) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +12,7 @@ from flagsvc.http.call import Call
 from flagsvc.http.messages import Request
 from flagsvc.server.api.call import ApiCall, Caller
 from flagsvc.server.api.client.features import get_cached_features
-from support.flagservers import BACKEND_SECRET, AppClient, app_client
+from support.flagservers import BACKEND_SECRET, AppClient
 from support.stored_flags import Flags
 
 ONE_PROJECT = "default:development.of-one-project"
@@ -28,26 +27,18 @@ GIVEN = {
         {"type": "backend", "secret": TWO_PROJECTS, "projects": ["default", "other"], "environment": "production"},
     ],
 }
-LONG = "a" * 101
-AT_MOST = "less than or equal to"
-NO_PROJECT = '"project" does not contain 1 required value(s). You provided [{}].'
-TOP = "Request validation failed: your request body or params contain invalid data"
-MANY = f"{TOP}. Refer to the `details` list for more information."
 
 
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server with flags in two projects, on each kind of database."""
-    with app_client(database_url, given=GIVEN) as client:
-        flags = Flags()
-        flags.segment("us", US)
-        flags.feature("a-flag", on=["development"], strategies=[{"segments": ["us"]}], tags=[("simple", "red:x")])
-        flags.feature("b-flag", on=["production"])
-        flags.feature("o-flag", project="other")
-        flags.feature("archived", archived_at=datetime(2026, 1, 1, tzinfo=UTC))
-        with client.server.store.writing(None) as tx:
-            flags.put(tx)
-        yield client
+def prepare(client: AppClient) -> None:
+    """Make flags in two projects."""
+    flags = Flags()
+    flags.segment("us", US)
+    flags.feature("a-flag", on=["development"], strategies=[{"segments": ["us"]}], tags=[("simple", "red:x")])
+    flags.feature("b-flag", on=["production"])
+    flags.feature("o-flag", project="other")
+    flags.feature("archived", archived_at=datetime(2026, 1, 1, tzinfo=UTC))
+    with client.server.store.writing(None) as tx:
+        flags.put(tx)
 
 
 def ask(client: AppClient, query: str = "", token: str = BACKEND_SECRET, **headers: str) -> Any:
@@ -68,7 +59,9 @@ def test_the_document(client: AppClient) -> None:
     document = answer.json()
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json; charset=utf-8")
     assert list(document) == ["version", "features", "query", "segments", "meta"]
-    assert answer.headers["etag"] == document["meta"]["etag"]
+    meta = document["meta"]
+    assert answer.headers["etag"] == meta["etag"] == f'"{meta["queryHash"]}:{meta["revisionId"]}:v1"'
+    assert meta["revisionId"] == client.server.store.revision()
     assert document["query"] == {"environment": "development", "inlineSegmentConstraints": False}
     assert document["segments"] == [{"id": 1, "name": "us", "constraints": [US]}]
     head = client.ask("HEAD", PATH, token=BACKEND_SECRET, headers=SPEC)
@@ -88,10 +81,12 @@ def test_the_document(client: AppClient) -> None:
         (ONE_PROJECT, "?project=other", ["a-flag", "b-flag"]),
         (BACKEND_SECRET, "?namePrefix=a", ["a-flag"]),
         (BACKEND_SECRET, "?namePrefix=A", []),
+        (BACKEND_SECRET, "?namePrefix=%25", []),
         (ONE_PROJECT, "?namePrefix=o", []),
         (BACKEND_SECRET, "?tag=simple:red:x", ["a-flag"]),
         (BACKEND_SECRET, "?tag=simple:none&tag=simple:red:x", ["a-flag"]),
         (BACKEND_SECRET, "?tag=simple:none", []),
+        (BACKEND_SECRET, "?tag=other:red:x", []),
         (BACKEND_SECRET, "?environment=production&foo=bar", ["a-flag", "b-flag", "o-flag"]),
     ],
 )
@@ -174,6 +169,8 @@ def test_one_feature(client: AppClient) -> None:
     whole = {feature["name"]: feature for feature in ask(client).json()["features"]}
     answer = client.get(f"{PATH}/a-flag", token=ONE_PROJECT, headers=SPEC)
     assert (answer.status, answer.json()) == (200, whole["a-flag"])
+    inline = client.get(f"{PATH}/a-flag", token=ONE_PROJECT).json()
+    assert [each["constraints"] for each in inline["strategies"]] == [[US]]
     for name in ("A-flag", "o-flag", "archived"):
         message = f"Could not find feature flag {name}"
         answer = client.get(f"{PATH}/{name}", token=ONE_PROJECT)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from flagsvc.testing import FakeClock
-from support.flagservers import BACKEND_SECRET, AppClient, app_client
+from support.flagservers import BACKEND_SECRET, AppClient
 from support.stored_flags import Flags
 
 NOW = datetime(2026, 3, 4, 12, 34, 56, 789_000, tzinfo=UTC)
@@ -25,20 +23,16 @@ GIVEN = {
     ],
 }
 APP = {"appName": "shop", "interval": 10, "started": MOMENT, "strategies": ["default", ""]}
-TOP = "Request validation failed: your request body or params contain invalid data."
 TOO_LONG = "x" * 256
 
 
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server with two flags at 12:34:56, on each kind of database."""
-    with app_client(database_url, given=GIVEN, clock=FakeClock(NOW.timestamp())) as client:
-        flags = Flags()
-        flags.feature("one")
-        flags.feature("two")
-        with client.server.store.writing(None) as tx:
-            flags.put(tx)
-        yield client
+def prepare(client: AppClient) -> None:
+    """Make two flags."""
+    flags = Flags()
+    flags.feature("one")
+    flags.feature("two")
+    with client.server.store.writing(None) as tx:
+        flags.put(tx)
 
 
 def register(client: AppClient, token: str = BACKEND_SECRET, **changes: Any) -> Any:

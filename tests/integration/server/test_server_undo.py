@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from sqlalchemy import update
 
 from flagsvc.server.store.resources.strategies import MAX_STRATEGIES
 from flagsvc.server.store.schema import events
-from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient
 from support.page_scene import Visitor
 
 EVENTS = "/api/admin/events"
@@ -29,15 +29,12 @@ GIVEN: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server with a flag that has two strategies, on each kind of database."""
-    with app_client(database_url, given=GIVEN) as client:
-        for title in ("one", "two"):
-            assert client.post(LISTED, PERCENT | {"title": title, "segments": [1]}).status == 200
-        assert client.post(f"{HERE}/on", None).status == 200
-        assert client.post(f"{PRODUCTION}/strategies", PERCENT).status == 200
-        yield client
+def prepare(client: AppClient) -> None:
+    """Make a flag that has two strategies."""
+    for title in ("one", "two"):
+        assert client.post(LISTED, PERCENT | {"title": title, "segments": [1]}).status == 200
+    assert client.post(f"{HERE}/on", None).status == 200
+    assert client.post(f"{PRODUCTION}/strategies", PERCENT).status == 200
 
 
 def strategy_ids(client: AppClient) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -23,14 +23,11 @@ GIVEN: dict[str, Any] = {
 OFF = "feature-environment-disabled"
 
 
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server with a flag that is on in staging for 25 %, on each kind of database."""
-    with app_client(database_url, given=GIVEN) as client:
-        do(client, "POST", f"{P}/environments", {"environment": "staging"})
-        do(client, "POST", LISTED, PERCENT)
-        do(client, "POST", f"{HERE}/on")
-        yield client
+def prepare(client: AppClient) -> None:
+    """Make a flag that is on in staging for 25 %."""
+    do(client, "POST", f"{P}/environments", {"environment": "staging"})
+    do(client, "POST", LISTED, PERCENT)
+    do(client, "POST", f"{HERE}/on")
 
 
 def do(client: AppClient, method: str, path: str, body: object = None) -> None:

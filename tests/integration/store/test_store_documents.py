@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -176,53 +175,6 @@ def test_segments_stand_in_the_strategies_for_sdks_that_know_none(store: Store, 
     first = document["features"][0]["strategies"][0]
     assert (first["constraints"], "segments" in first, "segments" in document) == ([OWN, US, EU], False, False)
     assert document["query"] == {"environment": "development", "inlineSegmentConstraints": True}
-
-
-def test_filters(store: Store, documents: Documents) -> None:
-    """A feature must pass every filter that is set; of several tags or projects one is enough."""
-    write(store, put=many)
-    for query, expected in [
-        (DocumentQuery("development", projects=("other",)), ["full"]),
-        (DocumentQuery("development", projects=("default", "other")), ["full", "child", "child-free"]),
-        (DocumentQuery("development", projects=()), []),
-        (DocumentQuery("development", prefix="child"), ["child", "child-free"]),
-        (DocumentQuery("development", prefix="%"), []),
-        (DocumentQuery("development", tags=(("simple", "a:b"), ("simple", "nosuch"))), ["full"]),
-        (DocumentQuery("development", tags=(("other", "red"),)), []),
-        (DocumentQuery("development", prefix="c", projects=("other",)), []),
-    ]:
-        assert names(documents.get(query)) == expected, query
-
-
-def test_a_feature_alone(store: Store, documents: Documents) -> None:
-    """A single feature is the same as in the document; a feature that is not in the document is None."""
-    write(store, put=many)
-    whole = read(documents.get(DEVELOPMENT))["features"]
-    assert [json.loads(documents.feature(DEVELOPMENT, each["name"]) or b"") for each in whole] == whole
-    assert documents.feature(DocumentQuery("development", projects=("default",)), "full") is None
-    assert documents.feature(DEVELOPMENT, "gone") is None
-    inline = json.loads(documents.feature(DocumentQuery("development", inline=True), "full") or b"")
-    assert inline["strategies"][0]["constraints"] == [OWN, US, EU]
-
-
-def test_the_tag_is_of_the_content_and_the_revision(store: Store, documents: Documents) -> None:
-    """The document contains the entity tag too; the gzip form is the same document."""
-    write(store, *(f"feature-{number}" for number in range(20)))
-    document = documents.get(DEVELOPMENT)
-    meta = read(document)["meta"]
-    assert document.tag.decode() == meta["etag"] == f'"{meta["queryHash"]}:{meta["revisionId"]}:v1"'
-    assert meta["revisionId"] == store.revision()
-    assert gzip.decompress(document.gzipped or b"") == document.body
-
-
-def test_a_commit_is_seen_by_the_next_request(store: Store, documents: Documents) -> None:
-    """The next document contains a local commit; the cache returns nothing outdated."""
-    write(store, "one")
-    assert names(documents.get(DEVELOPMENT)) == ["one"]
-    assert documents.get_cached(DEVELOPMENT) is documents.get(DEVELOPMENT)
-    write_more(store, "two")
-    assert documents.get_cached(DEVELOPMENT) is None
-    assert names(documents.get(DEVELOPMENT)) == ["one", "two"]
 
 
 def write_more(store: Store, name: str, place: int = 100) -> None:

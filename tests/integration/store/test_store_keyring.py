@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +12,7 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store.actors import ADMIN_TOKEN_ID, PROJECT_ROLES, ROOT_ROLES, Actor, ClientToken
 from flagsvc.server.store.keyring import Keyring, hash_secret
 from flagsvc.server.store.schema import tokens, users
-from flagsvc.server.store.store import Store, open_store
+from flagsvc.server.store.store import Store
 from flagsvc.testing import FakeClock, RecordingLog
 from support.planting import plant
 
@@ -42,13 +41,11 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def store(database_url: str, clock: FakeClock) -> Iterator[Store]:
+def store(store: Store) -> Store:
     """Give a database with users and tokens."""
-    store = open_store(database_url, clock, RecordingLog())
     with store.writing(None) as tx:
         plant(tx, GIVEN)
-    yield store
-    store.close()
+    return store
 
 
 @pytest.fixture

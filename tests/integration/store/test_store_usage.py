@@ -5,7 +5,6 @@ Applications and their instances: registered, shown, forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,7 +25,7 @@ from flagsvc.server.store.resources.usage import (
     tidy_up,
 )
 from flagsvc.server.store.schema import feature_environments, strategy_types, usage, usage_variants
-from flagsvc.server.store.store import Store, open_store
+from flagsvc.server.store.store import Store
 from flagsvc.testing import FakeClock, RecordingLog
 from support.stored_flags import Flags
 
@@ -35,16 +34,14 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
+def store(store: Store) -> Store:
     """Give a database of each kind with two features, at 12:34:56."""
-    store = open_store(database_url, FakeClock(NOW.timestamp()), RecordingLog())
     flags = Flags()
     flags.feature("one")
     flags.feature("two")
     with store.writing(None) as tx:
         flags.put(tx)
-    yield store
-    store.close()
+    return store
 
 
 def after(store: Store, **passed: float) -> Store:

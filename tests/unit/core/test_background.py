@@ -8,7 +8,6 @@ import pytest
 
 from flagsvc.core.background import SupervisedTask, wait_for_first
 from flagsvc.testing import FakeClock, RecordingLog, turns
-from support.aio import asynchronous
 
 
 class Body:
@@ -39,12 +38,8 @@ class Cancelled(Body):
 
 
 @pytest.mark.parametrize(("kind", "fault"), [(Body, "RuntimeError"), (Cancelled, "CancelledError")])
-@asynchronous
 async def test_a_fault_costs_one_round_and_is_counted(kind: type[Body], fault: str) -> None:
-    """The loop restarts after a pause that grows to at most ten seconds. Each restart is counted and logged.
-
-    A cancellation that was meant for something that the body awaits is a fault, too.
-    """
+    """The loop restarts after a pause that grows to at most ten seconds. Each restart is counted and logged."""
     clock, log, body = FakeClock(), RecordingLog(), kind(faults=6)
     loop = SupervisedTask("polling", body, clock=clock, log=log, draw=lambda: 0.5)
     loop.start()
@@ -61,7 +56,6 @@ async def test_a_fault_costs_one_round_and_is_counted(kind: type[Body], fault: s
     assert not loop.is_running
 
 
-@asynchronous
 async def test_a_loop_that_ends_by_itself_is_not_started_again() -> None:
     """A body that returns is not started again."""
     body = Body(faults=0, ends=True)
@@ -72,7 +66,6 @@ async def test_a_loop_that_ends_by_itself_is_not_started_again() -> None:
     await loop.stop()
 
 
-@asynchronous
 async def test_starting_twice_is_starting_once_and_stopping_before_starting_is_nothing() -> None:
     """A second `start` and an early `stop` have no effect. Both happen in a mounted application."""
     body = Body(faults=0)
@@ -85,7 +78,6 @@ async def test_starting_twice_is_starting_once_and_stopping_before_starting_is_n
     await loop.stop()
 
 
-@asynchronous
 async def test_a_loop_that_is_cancelled_itself_ends() -> None:
     """A cancelled task ends and is not restarted, because an event loop that shuts down waits for all tasks."""
     body = Body(faults=0)
@@ -99,7 +91,6 @@ async def test_a_loop_that_is_cancelled_itself_ends() -> None:
     assert (loop.is_running, loop.restarts, body.rounds) == (False, 0, 1)
 
 
-@asynchronous
 async def test_a_fault_on_the_way_out_does_not_keep_the_loop_alive() -> None:
     """`stop` returns even if the body raises another exception when it is cancelled."""
     clock, log = FakeClock(), RecordingLog()
@@ -117,7 +108,6 @@ async def test_a_fault_on_the_way_out_does_not_keep_the_loop_alive() -> None:
     assert (loop.is_running, loop.restarts, clock.sleeping) == (False, 0, [])
 
 
-@asynchronous
 async def test_a_time_limit_inside_is_no_end() -> None:
     """A timeout inside the body is a fault and restarts it: asyncio.timeout cancels the task and then uncancels it."""
     clock, done = FakeClock(), asyncio.Event()
@@ -137,7 +127,6 @@ async def test_a_time_limit_inside_is_no_end() -> None:
     assert loop.restarts == 1
 
 
-@asynchronous
 async def test_waiting_for_the_first() -> None:
     """When a task is done, also by an error, the other tasks have been cancelled. A cancelled wait leaves no task behind."""
     ended: list[str] = []

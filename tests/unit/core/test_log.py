@@ -150,7 +150,6 @@ class Texts:
         self.calls: list[str] = []
 
     def info(self, message: str, *values: object, **forwarded: object) -> None:
-        """Keep a text."""
         logging.Logger("inner").info(message, *values, **forwarded)  # type: ignore[arg-type]
         self.calls.append(message)
 
@@ -252,11 +251,9 @@ class Broken:
     """A value without a text, and a logger that raises."""
 
     def __str__(self) -> str:
-        """Fail."""
         raise RuntimeError("broken")
 
     def info(self, text: str) -> None:
-        """Fail."""
         raise RuntimeError("broken")
 
 

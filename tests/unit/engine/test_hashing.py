@@ -29,10 +29,7 @@ def test_a_split_hash_is_the_hash_of_the_whole(group: str, identifier: str, seed
 
 @pytest.mark.parametrize("size", range(12))
 def test_every_alignment_with_every_short_identifier(size: int) -> None:
-    """Identifiers shorter than what completes the prefix's last block hash right in each of the four alignments.
-
-    The blocks of an identifier are computed once for each alignment and stay right for every prefix after.
-    """
+    """Identifiers shorter than what completes the prefix's last block hash right in each of the four alignments."""
     text = "xyzuvwpqrstm"[:size]
     identifier = Identifier(text, False)
     for group in ["", "a", "ab", "abc", "abcd", "abcdefg"] * 2:

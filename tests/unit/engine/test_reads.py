@@ -74,10 +74,7 @@ def test_what_a_strategy_reads(name: str, parameters: dict[str, str], expected: 
     ],
 )
 def test_what_a_custom_strategy_declares(declared: dict[str, object], expected: dict[str, Any]) -> None:
-    """A strategy without declarations reads everything and is impure.
-
-    `properties` stands for all properties, and `user_id` for userId.
-    """
+    """A strategy without declarations reads everything and is impure."""
     assert strategy("mine", SimpleNamespace(name="mine", **declared)) == expected
 
 

@@ -259,10 +259,7 @@ def test_whatever_a_node_raises_harms_only_that_toggle() -> None:
 
 
 def test_an_unforeseen_failure_in_a_toggle_is_off_and_noted() -> None:
-    """Should a node itself fail, its toggle is off, noted under the toggle's name, and the others are served.
-
-    That holds for a toggle that one strategy decides alone, and for any other.
-    """
+    """Should a node itself fail, its toggle is off, noted under the toggle's name, and the others are served."""
     failing = rollout("50", stickiness="region")
     made = snapshot(feature("f", failing), feature("g"), feature("h", failing, failing))
     broken = Context(properties={"region": 5})  # type: ignore[dict-item]

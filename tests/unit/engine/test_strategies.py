@@ -75,7 +75,6 @@ class Broken:
     name = "broken"
 
     def is_enabled(self, parameters: Mapping[str, str], context: Context) -> bool:
-        """Raise."""
         raise ValueError("no")
 
 

@@ -38,7 +38,6 @@ class FakeDocuments:
         return None if self.stale else self._make()
 
     def get(self, query: DocumentQuery) -> ClientDocument:
-        """Return the document."""
         self.asked.append(query.environment)
         return self._make()
 
@@ -93,10 +92,7 @@ def token(environment: str = "development", projects: tuple[str, ...] = EVERYTHI
 
 
 def test_a_change_is_compiled_once_for_all(scene: Scene) -> None:
-    """Tokens of one environment share its snapshot, whatever their projects are, and those of equal projects share a service.
-
-    An unchanged document is not compiled again.
-    """
+    """Tokens of one environment share its snapshot, whatever their projects are, and those of equal projects share a service."""
 
     async def live() -> None:
         assert scene.environments.find_current(token()) is None, "nothing is compiled yet"

@@ -1,7 +1,4 @@
-"""A handler's answer becomes the same response as on the real server (import validation 1.3).
-
-A call of the flag server's API.
-"""
+"""A handler's answer becomes the same response as on the real server (import validation 1.3). A call of the flag server's API."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 
 from flagsvc.http import deadlines
 from flagsvc.http.deadlines import CancelledInsideError, CrowdedError, Deadline, OverdueError, run_until_gone
-from support.aio import asynchronous, until
+from support.aio import until
 
 SOON_S = 0.02
 LONG_S = 60.0
@@ -28,7 +28,6 @@ class Hanging:
         self.stubborn = stubborn
 
     async def run(self) -> str:
-        """Hang."""
         self.begun += 1
         while True:
             try:
@@ -66,7 +65,6 @@ async def is_cancelled() -> str:
     return ""
 
 
-@asynchronous
 async def test_work_that_ends_in_time() -> None:
     """Its result and its error come through, and nothing is left."""
     before = asyncio.all_tasks()
@@ -77,7 +75,6 @@ async def test_work_that_ends_in_time() -> None:
     assert asyncio.all_tasks() == before
 
 
-@asynchronous
 async def test_work_that_takes_too_long() -> None:
     """The work is cancelled, and the caller gets the error at once. Work that then ends is not reported."""
     before = asyncio.all_tasks()
@@ -88,7 +85,6 @@ async def test_work_that_takes_too_long() -> None:
     assert (work.cancelled, told.call_count, deadline.stuck) == (1, 0, 0)
 
 
-@asynchronous
 async def test_work_whose_waiter_is_gone() -> None:
     """Is cancelled with it."""
     before = asyncio.all_tasks()
@@ -101,7 +97,6 @@ async def test_work_whose_waiter_is_gone() -> None:
     assert waiting.cancelled() and work.cancelled == 1
 
 
-@asynchronous
 @pytest.mark.parametrize("gone", [False, True])
 async def test_work_that_does_not_let_itself_be_cancelled(gone: bool, impatient: None) -> None:
     """The caller continues. Work that still runs is reported and counted until it ends."""
@@ -120,7 +115,6 @@ async def test_work_that_does_not_let_itself_be_cancelled(gone: bool, impatient:
     assert asyncio.all_tasks() == before
 
 
-@asynchronous
 async def test_too_much_that_goes_on(impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """No more is begun until some of it ends."""
     monkeypatch.setattr(deadlines, "MAX_STUCK", 2)
@@ -137,7 +131,6 @@ async def test_too_much_that_goes_on(impatient: None, monkeypatch: pytest.Monkey
     works[1].released.set()
 
 
-@asynchronous
 async def test_work_that_is_cancelled_from_inside() -> None:
     """The work has failed, but the caller is not cancelled."""
     with pytest.raises(CancelledInsideError):
@@ -150,7 +143,6 @@ async def stays() -> bool:
     return True
 
 
-@asynchronous
 @pytest.mark.parametrize(
     "gone",
     [stays, AsyncMock(return_value=False), AsyncMock(side_effect=IndexError)],
@@ -169,7 +161,6 @@ async def test_a_present_caller_gets_the_result(gone: Callable[[], Awaitable[boo
     assert complaints == []
 
 
-@asynchronous
 async def test_work_for_a_caller_that_has_gone_is_cancelled() -> None:
     """The work is cancelled, also if the waiting task is cancelled."""
     before = asyncio.all_tasks()
@@ -184,7 +175,6 @@ async def test_work_for_a_caller_that_has_gone_is_cancelled() -> None:
     assert waiting.cancelled() and work.cancelled == 2
 
 
-@asynchronous
 async def test_what_somebody_else_has_taken_over_goes_on() -> None:
     """A future, such as a thread's, is waited for even if the caller has gone."""
     future = asyncio.get_running_loop().create_future()

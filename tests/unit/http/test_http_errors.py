@@ -1,8 +1,4 @@
-"""Errors in words.
-
-Requests, responses and refusals.
-How often a limit was reached.
-"""
+"""Errors in words. Requests, responses and refusals. How often a limit was reached."""
 
 from __future__ import annotations
 

@@ -13,10 +13,7 @@ from support import forms
 
 
 def test_a_key_set_holds_its_keys_and_nothing_else() -> None:
-    """A set contains its keys as UTF-8, but no parts, extensions or other letter cases of them. An empty set has no empty key.
-
-    White space around a key is ignored, because parsers handle it differently.
-    """
+    """A set contains its keys as UTF-8, but no parts, extensions or other letter cases of them. An empty set has no empty key."""
     keys = KeySet(["abc", "d", "ключ"])
     assert all(keys.contains(key) for key in (b"abc", b"d", "ключ".encode(), b" abc\t "))
     assert not any(keys.contains(key) for key in (b"", b"ab", b"abcd", b"ABC", b"a bc", b"\xff"))
@@ -24,10 +21,7 @@ def test_a_key_set_holds_its_keys_and_nothing_else() -> None:
 
 
 def test_digests_cannot_be_foreseen() -> None:
-    """A key is looked up by a digest with a secret in it, so that the time of a look-up reveals nothing.
-
-    The secret is another one in each process.
-    """
+    """A key is looked up by a digest with a secret in it, so that the time of a look-up reveals nothing."""
     other = runpy.run_path(str(forms.SOURCES / "flagsvc" / "http" / "keys.py"))["SALT"]
     assert len(SALT) == len(other) == 32 and other != SALT
     assert salted(b"abc") == sha256(SALT + b"abc").digest() != sha256(b"abc").digest()

@@ -1,7 +1,4 @@
-"""Content codings and charsets of bodies.
-
-Entity tags.
-"""
+"""Content codings and charsets of bodies. Entity tags."""
 
 from __future__ import annotations
 
@@ -52,7 +49,6 @@ class CountingReader:
         self._inner = DECOMPRESSOR(window)
 
     def decompress(self, data: bytes, most: int) -> bytes:
-        """Return decompressed bytes."""
         CountingReader.given += len(data)
         return self._inner.decompress(data, most)
 

@@ -30,10 +30,7 @@ EMPTY = MetricRow[int]("empty", "gauge", "Has no numbers yet.", lambda _: {})
 
 
 def test_the_text() -> None:
-    """Bare rows come first, then the operating system's figures, then the others. A counter gets its suffix.
-
-    An unknown metric is left out, not written without numbers.
-    """
+    """Bare rows come first, then the operating system's figures, then the others. A counter gets its suffix."""
     processes = [GaugeMetricFamily("process_threads", "Threads.", 3)]
     assert exposition(measure([COUNTER, GAUGE, BARE, ABSENT, EMPTY], 5), processes).decode().splitlines() == [
         "# HELP up 1 while it runs.",

@@ -86,7 +86,6 @@ class Place:
 
     @property
     def tokens(self) -> TokenLookup | None:
-        """What looks up tokens."""
         return cast("TokenLookup | None", self.lookup)
 
 

@@ -47,7 +47,6 @@ class FakeFeed(Feed):
             raise self.error
 
     def use_token(self, token: str) -> None:
-        """Note another token."""
         if token != self.token:
             self.calls.append("token")
         self.token = token

@@ -8,7 +8,6 @@ import pytest
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.testing import turns
-from support.aio import asynchronous
 from support.evaluating import feature
 from unit.proxy.generation_scene import GenerationScene, Given, ask, left_over, running
 
@@ -26,7 +25,6 @@ def test_without_a_loop() -> None:
     assert GenerationScene({}, client_keys="k", flagsvc_api_token="t").names == {"": 0}
 
 
-@asynchronous
 async def test_all_start_and_stop() -> None:
     """All stop beside each other; a failed stop is logged without its text, and every other environment stops."""
     scene = await running({"a": {}, "b": {}, "c": {}})
@@ -44,7 +42,6 @@ async def test_all_start_and_stop() -> None:
     assert scene.open("key-a") == [["a"]], "requests are answered from memory"
 
 
-@asynchronous
 async def test_draining() -> None:
     """Readiness fails, also that of environments that come later. Requests are answered."""
     scene = await running({}, client_keys="key", flagsvc_api_token="*:a.s")
@@ -62,13 +59,8 @@ async def test_draining() -> None:
 # ---- adding and removing
 
 
-@asynchronous
 async def test_adding_and_removing() -> None:
-    """A new environment starts and answers immediately, a removed one stops in the background. The others are not touched.
-
-    The counts of a removed environment are kept, for an environment of its name that comes again. The same options change
-    nothing, and are told all the same.
-    """
+    """A new environment starts and answers immediately, a removed one stops in the background. The others are not touched."""
     scene = await running({"a": {}, "b": {}})
     first = scene.environment("a")
     scene.open("key-b")
@@ -83,7 +75,6 @@ async def test_adding_and_removing() -> None:
     assert [each.calls for each in scene.made] == [["start"], ["start", "stop", "stopped"], ["start"]]
 
 
-@asynchronous
 async def test_the_end_waits_for_a_removed_one() -> None:
     """Its last usage metrics are sent before the process ends."""
     scene = await running({"a": {}, "b": {}})
@@ -97,7 +88,6 @@ async def test_the_end_waits_for_a_removed_one() -> None:
     assert scene.made[1].calls == ["start", "stop", "stopped"]
 
 
-@asynchronous
 async def test_an_added_one_is_announced() -> None:
     """When it is ready; the environments of the start are not, and neither is an environment that is removed before."""
     scene = await running({"a": {}})
@@ -119,7 +109,6 @@ async def test_an_added_one_is_announced() -> None:
 # ---- keys and tokens
 
 
-@asynchronous
 async def test_other_keys_and_tokens() -> None:
     """The upstream side stays, and what is cached and counted goes on. No environment that answers ever changes."""
     scene = await running({"a": {"flagsvc_api_token": "*:x.s"}, "b": {}})
@@ -135,7 +124,6 @@ async def test_other_keys_and_tokens() -> None:
     assert after.service.readiness is before.service.readiness and after.number == before.number
 
 
-@asynchronous
 @pytest.mark.parametrize(
     "more",
     [
@@ -147,10 +135,7 @@ async def test_other_keys_and_tokens() -> None:
     ],
 )
 async def test_options_that_the_upstream_side_does_not_depend_on(more: dict[str, object]) -> None:
-    """They hold at once, with the same configuration, also while the upstream is away: no stale environment gets fresh.
-
-    Counts go on, cached answers do not.
-    """
+    """They hold at once, with the same configuration, also while the upstream is away: no stale environment gets fresh."""
     scene = await running({"a": {}})
     for _ in range(3):
         assert scene.open("key-a") == [["a"]]
@@ -166,7 +151,6 @@ async def test_options_that_the_upstream_side_does_not_depend_on(more: dict[str,
     )
 
 
-@asynchronous
 async def test_keys_that_move() -> None:
     """A key that ends opens nothing, and a key that moves opens its new environment alone."""
     scene = await running({"a": {"client_keys": "one,two"}, "b": {}})
@@ -179,7 +163,6 @@ async def test_keys_that_move() -> None:
 # ---- replacing
 
 
-@asynchronous
 async def test_a_replacement_answers_when_it_is_ready() -> None:
     """Until then the environment before answers; then that stops, and the change is told and logged. Its counts go on."""
     scene = await running({"a": {}, "b": {}})
@@ -206,7 +189,6 @@ async def test_a_replacement_answers_when_it_is_ready() -> None:
     assert replacement.calls == ["start", "stop", "stopped"]
 
 
-@asynchronous
 async def test_a_single_environment_is_replaced_like_one_of_several() -> None:
     """Its log lines and its metrics have no name."""
     scene = await running({}, client_keys="both,old", flagsvc_api_token="*:a.s")
@@ -220,12 +202,8 @@ async def test_a_single_environment_is_replaced_like_one_of_several() -> None:
     assert [line.fields for line in scene.log.lines] == [{}]
 
 
-@asynchronous
 async def test_keys_while_a_replacement_is_waited_for() -> None:
-    """A key that both list opens the environment before, and any other one does not. One that has ended does not come back.
-
-    The environment before goes on with its own upstream token and its other options.
-    """
+    """A key that both list opens the environment before, and any other one does not. One that has ended does not come back."""
     scene = await running({"a": {"client_keys": "one,two,three"}})
     scene.use({"a": {"client_keys": "one,two,new", "flagsvc_api_token": "*:x.t", "name_prefix": "x"}})
     former, replacement = scene.made
@@ -239,7 +217,6 @@ async def test_keys_while_a_replacement_is_waited_for() -> None:
     assert scene.names == {"a": 1} and scene.open("one", "two", "three", "new") == [["x"], 401, ["x"], ["x"]]
 
 
-@asynchronous
 async def test_a_token_of_another_environment() -> None:
     """It replaces the environment, and so does a token whose scope is in doubt. A token of the same scope is used at once."""
     scene = await running({"a": {"flagsvc_api_token": "*:development.x"}})
@@ -250,7 +227,6 @@ async def test_a_token_of_another_environment() -> None:
         assert scene.waiting == {"a": number} and scene.made[0].token == "*:development.y"
 
 
-@asynchronous
 async def test_a_key_that_moves_from_an_environment_that_is_being_replaced() -> None:
     """It opens the environment that lists it now, and not the former flags, also if nothing else changes here."""
     scene = await running({"a": {"client_keys": "one,two"}, "b": {}})
@@ -260,7 +236,6 @@ async def test_a_key_that_moves_from_an_environment_that_is_being_replaced() -> 
     assert scene.open("one", "two", "key-b") == [["a"], ["b"], ["b"]]
 
 
-@asynchronous
 @pytest.mark.parametrize("error", [ConfigurationError(["no"]), OSError("no")])
 async def test_one_that_cannot_be_made(error: Exception) -> None:
     """Then nothing changes: no key, no token, nothing that comes or goes. Its new parts are stopped and forgotten."""
@@ -282,7 +257,6 @@ async def test_one_that_cannot_be_made(error: Exception) -> None:
     assert scene.waiting == {"d": 4, "b": 7} and scene.open("key-a", "new", "other") == [401, ["a"], 503]
 
 
-@asynchronous
 async def test_a_replacement_replaced_before_it_was_ready() -> None:
     """It stops, and never answers; the next replacement takes the place of the environment that answers."""
     scene = await running({"a": {}})
@@ -300,7 +274,6 @@ async def test_a_replacement_replaced_before_it_was_ready() -> None:
     assert left_over() == [], "no task waits for one that was dropped"
 
 
-@asynchronous
 async def test_going_back_before_the_replacement_was_ready() -> None:
     """The environment before has all of its keys again at once, and the replacement stops."""
     scene = await running({"a": {"client_keys": "one,two"}})
@@ -313,7 +286,6 @@ async def test_going_back_before_the_replacement_was_ready() -> None:
     assert scene.made[0].calls == ["start"] and left_over() == []
 
 
-@asynchronous
 async def test_removing_while_a_replacement_is_waited_for() -> None:
     """Both stop, and a later environment of this name is a new one."""
     scene = await running({"a": {}, "b": {}})
@@ -329,7 +301,6 @@ async def test_removing_while_a_replacement_is_waited_for() -> None:
     assert scene.names == {"a": 3, "b": 1}
 
 
-@asynchronous
 async def test_the_end_while_a_replacement_is_waited_for() -> None:
     """Both stop, and the replacement does not answer any more."""
     scene = await running({"a": {}})
@@ -344,7 +315,6 @@ async def test_the_end_while_a_replacement_is_waited_for() -> None:
 # ---- waiting
 
 
-@asynchronous
 async def test_waiting_for_all() -> None:
     """Each must have a configuration or have failed to get one, and at least one must have it."""
     scene = GenerationScene({"a": {}, "b": {}})
@@ -360,7 +330,6 @@ async def test_waiting_for_all() -> None:
     assert left_over() == []
 
 
-@asynchronous
 async def test_waiting_for_one_at_least() -> None:
     """While all have failed, the first one that gets a configuration ends the wait."""
     scene = GenerationScene({"a": {}, "b": {}})
@@ -374,7 +343,6 @@ async def test_waiting_for_one_at_least() -> None:
 
 
 @pytest.mark.parametrize("change", ["remove", "replace", "add"])
-@asynchronous
 async def test_changes_during_the_wait(change: str) -> None:
     """The wait ends for removed environments, and includes added environments; a replacement that gets ready counts."""
     scene = GenerationScene({"a": {}, "b": {}})
@@ -400,7 +368,6 @@ async def test_changes_during_the_wait(change: str) -> None:
     await waiting
 
 
-@asynchronous
 async def test_a_wait_that_is_given_up() -> None:
     """It leaves no task behind."""
     scene = GenerationScene({"a": {}})
@@ -414,7 +381,6 @@ async def test_a_wait_that_is_given_up() -> None:
 # ---- what a replacement must not do
 
 
-@asynchronous
 async def test_a_stored_configuration_replaces_only_a_missing_one() -> None:
     """Both a stored and a bootstrap configuration may be older than the served configuration: the upstream must have answered."""
     scene = await running({"a": {}})
@@ -433,7 +399,6 @@ async def test_a_stored_configuration_replaces_only_a_missing_one() -> None:
     assert scene.open("key-a") == [["stored"]]
 
 
-@asynchronous
 async def test_origins_while_a_replacement_is_waited_for() -> None:
     """A preflight allows those of the environment that answers, too."""
     scene = await running({"a": {"cors_origin": "https://old"}, "b": {"cors_origin": "https://b"}})
@@ -451,7 +416,6 @@ async def test_origins_while_a_replacement_is_waited_for() -> None:
     assert allowed() == [False, True]
 
 
-@asynchronous
 async def test_a_replacement_that_looks_up_no_tokens() -> None:
     """The environment before looks up none from now on: what is taken away is taken away at once."""
     scene = await running({"a": {"token_validation": "upstream"}, "b": {}})
@@ -460,7 +424,6 @@ async def test_a_replacement_that_looks_up_no_tokens() -> None:
     assert scene.waiting == {"a": 2} and not scene.generations.looks_up_tokens
 
 
-@asynchronous
 async def test_a_refused_change_keeps_no_secret_from_an_upstream() -> None:
     """A refused secret is no secret of this process."""
     scene = await running({"a": {}})

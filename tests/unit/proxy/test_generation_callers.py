@@ -10,7 +10,6 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.messages import Response
 from flagsvc.proxy.generations.environment import join_origins
 from flagsvc.testing import turns
-from support.aio import asynchronous
 from unit.proxy.generation_scene import GenerationScene, Given, ask, begin, running, validate
 
 
@@ -41,7 +40,6 @@ def origin_of(scene: GenerationScene, key: str = "", **headers: str) -> str | No
 # ---- keys
 
 
-@asynchronous
 async def test_looking_up_tokens_from_now_on() -> None:
     """The option belongs to an environment, so it changes in a running process."""
     scene = await running({}, client_keys="key", flagsvc_api_token="t")
@@ -52,7 +50,6 @@ async def test_looking_up_tokens_from_now_on() -> None:
     assert scene.generations.current.router is not None and scene.open("key") == [["only"]]
 
 
-@asynchronous
 async def test_keys_of_an_environment_that_waits_are_validated() -> None:
     """Each has the environment that it opens, now or soon."""
     scene = await running({"a": {"client_keys": "one,two"}, "b": {}})
@@ -62,7 +59,6 @@ async def test_keys_of_an_environment_that_waits_are_validated() -> None:
     assert found == [("two", "default"), ("new", "other")]
 
 
-@asynchronous
 async def test_keys_are_validated_in_all_environments() -> None:
     """Each has the kind that it has in its environment, and the environment of that upstream's token."""
     scene = serving(
@@ -164,7 +160,6 @@ async def metrics(service: Contract, path: str = "/metrics") -> str:
     return response.body.decode()
 
 
-@asynchronous
 async def test_the_operators_address() -> None:
     """It has the metrics of all environments, and the readiness of the process; it has no keys and no CORS."""
     scene = serving({"a": {}, "b": {}}, admin_address="127.0.0.1:9")
@@ -178,7 +173,6 @@ async def test_the_operators_address() -> None:
     assert ask(around.entrance, "/proxy/internal-backstage/prometheus").status == 404
 
 
-@asynchronous
 async def test_the_metrics_of_a_single_environment() -> None:
     """They have no label for it, and go on when it is replaced."""
     scene = await running({}, client_keys="key", flagsvc_api_token="t")

@@ -13,7 +13,6 @@ from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.generations.admission import MAX_TRIES
 from flagsvc.proxy.tokens import Admission, TokenScope, UnavailableError
 from flagsvc.testing import turns
-from support.aio import asynchronous
 from support.evaluating import feature
 from unit.proxy.generation_scene import FakeFeed, GenerationScene
 
@@ -37,7 +36,6 @@ class FakeAdmit:
         return token == "refused"
 
     async def look_up_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
-        """Return what tokens open."""
         self.asked += tokens
         found = {token: self.opened[token] for token in tokens if token in self.opened}
         await self.meanwhile()
@@ -81,7 +79,6 @@ class Scene(GenerationScene):
         return self.made[-1]
 
 
-@asynchronous
 async def test_a_service_for_some_projects() -> None:
     """It has their flags and no listed keys. Tokens of the same projects share a service, which counts for the environment."""
     scene = Scene()
@@ -98,7 +95,6 @@ async def test_a_service_for_some_projects() -> None:
     assert await scene.find("three") not in (service, scene.environment().service, None)
 
 
-@asynchronous
 async def test_tokens_are_placed_again() -> None:
     """An environment that has its first configuration may be theirs now, also if that comes in the middle of an answer."""
     scene = Scene("a")
@@ -125,7 +121,6 @@ async def no_more() -> None:
     """Do nothing."""
 
 
-@asynchronous
 async def test_more_services_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tokens of a service that ends open it again when they are used. Other tokens stay, and nothing is forgotten upstream."""
     monkeypatch.setattr(scopes, "MAX_SCOPED", 1)
@@ -141,7 +136,6 @@ async def test_more_services_than_there_may_be(monkeypatch: pytest.MonkeyPatch) 
     assert again is scene.opens("one") is not first and scene.opens("of-b") is None
 
 
-@asynchronous
 async def test_environments() -> None:
     """A token opens the service of its environment. A token of a missing environment cannot be looked up now."""
     scene = Scene("x", "y")
@@ -156,7 +150,6 @@ async def test_environments() -> None:
     assert scene.opens("key-x") is scene.environment("x").service
 
 
-@asynchronous
 async def test_what_opens_nothing() -> None:
     """No service, or a 503 if that cannot be said now."""
     scene = Scene()
@@ -169,7 +162,6 @@ async def test_what_opens_nothing() -> None:
 
 
 @pytest.mark.parametrize("names", [(), ("x",)])
-@asynchronous
 async def test_a_generation_forgets_tokens(names: tuple[str, ...]) -> None:
     """No service accepts one until it is looked up again: also not that of the only environment, which gets unknown keys, too."""
     scene = Scene(*names)
@@ -185,7 +177,6 @@ async def test_a_generation_forgets_tokens(names: tuple[str, ...]) -> None:
     assert scene.opens(listed) is not None, "listed keys stay"
 
 
-@asynchronous
 async def test_services_for_some_projects_outlive_other_keys() -> None:
     """They have no listed keys, so cached answers stay. With other settings they are made again."""
     scene = Scene("x")
@@ -197,7 +188,6 @@ async def test_services_for_some_projects_outlive_other_keys() -> None:
     assert await scene.find("token") is not service
 
 
-@asynchronous
 async def test_a_token_that_is_taken_back_while_it_is_looked_up() -> None:
     """The answer about it may be older than the revocation: it is asked about again, and not admitted."""
     scene = Scene()
@@ -212,7 +202,6 @@ async def test_a_token_that_is_taken_back_while_it_is_looked_up() -> None:
     assert scene.admit.asked == ["token"] * 2 and scene.opens("token") is None
 
 
-@asynchronous
 async def test_tokens_are_taken_back_all_the_time() -> None:
     """The caller is told to try again after some tries, and nothing is admitted."""
     scene = Scene()
@@ -230,7 +219,6 @@ async def test_tokens_are_taken_back_all_the_time() -> None:
     assert await scene.find("token") is scene.environment().service
 
 
-@asynchronous
 async def test_an_environment_that_is_replaced() -> None:
     """Services for some projects of the former one are forgotten with it; the next request makes one over the new one."""
     scene = Scene()
@@ -243,7 +231,6 @@ async def test_an_environment_that_is_replaced() -> None:
     assert made is not None and made is not former and made.sources.usage is scene.made[-1].counters
 
 
-@asynchronous
 async def test_an_environment_that_is_replaced_during_the_look_up() -> None:
     """The answer is not about the present environment of the name: the token opens that one only if the next answer says so."""
     scene = Scene("x", "y")
@@ -265,7 +252,6 @@ async def test_an_environment_that_is_replaced_during_the_look_up() -> None:
     assert scene.opens("other") is None
 
 
-@asynchronous
 async def test_what_tokens_open_in_the_words_of_the_real_server() -> None:
     """Type, projects and environment are those that the upstream told, in the order of the question."""
     scene = Scene()

@@ -23,7 +23,7 @@ from flagsvc.proxy.generations.setup import make_setup, next_setup
 from flagsvc.proxy.tokens import TokenGrant, TokenScope
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import RecordingLog, turns
-from support.aio import asynchronous, until
+from support.aio import until
 from support.environments import feeds, only
 
 
@@ -64,12 +64,8 @@ def toggles(environment: UpstreamSync) -> list[str]:
     return [] if environment.holder.current is None else list(environment.holder.current.names)
 
 
-@asynchronous
 async def test_each_has_an_upstream_of_its_own(tmp_path: Path) -> None:
-    """Each serves its toggles. The notices name them. An environment without a configuration has no notice.
-
-    All are polled at once when an operator says so.
-    """
+    """Each serves its toggles. The notices name them. An environment without a configuration has no notice."""
     given = {"a": {}, "b": {}, "none": {"flagsvc_url": (tmp_path / "missing.json").as_uri()}}
     made = runtime(options(tmp_path, given))
     made.generations.start()
@@ -87,8 +83,7 @@ async def test_each_has_an_upstream_of_its_own(tmp_path: Path) -> None:
 
 
 def test_what_is_stored_is_stored_apart(tmp_path: Path) -> None:
-    """Two environments with the same upstream and token have different keys; an environment without a name has its key of
-    always."""
+    """Two environments with the same upstream and token have different keys; one without a name keeps its key."""
     upstream = {"flagsvc_url": "http://127.0.0.1:1/api", "flagsvc_api_token": "t"}
     made = runtime(options(tmp_path, {"a": upstream, "b": upstream}, storage=tmp_path.as_uri()))
     alone = only(runtime(options(tmp_path, {}, client_keys="k", storage=tmp_path.as_uri(), **upstream)))
@@ -99,7 +94,6 @@ def test_what_is_stored_is_stored_apart(tmp_path: Path) -> None:
     assert len(set(usage)) == 3 and usage[0] == make_usage_key(alone.setup.options)
 
 
-@asynchronous
 async def test_a_new_loop_inherits_by_name(tmp_path: Path) -> None:
     """Each environment has the configuration and the unsent counts of the former one of its name."""
     former = runtime(options(tmp_path, {"a": {}, "b": {}}))
@@ -118,7 +112,6 @@ async def test_a_new_loop_inherits_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mode", "said"), [(0o700, False), (0o777, True), (0o755, True)])
-@asynchronous
 async def test_a_storage_folder_that_is_open_to_all(tmp_path: Path, mode: int, said: bool) -> None:
     """The warning names the problem and the remedy, once at the start: all environments share the folder."""
     folder = tmp_path / "state"
@@ -135,12 +128,8 @@ async def test_a_storage_folder_that_is_open_to_all(tmp_path: Path, mode: int, s
     assert [(line.level, line.fields) for line in lines] == [("warn", told)] * said
 
 
-@asynchronous
 async def test_options_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An application refuses wrong custom code and an environment that cannot be made, and goes on with its keys and options.
-
-    The next change starts from these.
-    """
+    """An application refuses wrong custom code and an environment that cannot be made, and goes on with its keys and options."""
 
     def refuse(given: ProxyOptions) -> NoReturn:
         raise ConfigurationError(["no storage"])
@@ -196,7 +185,6 @@ async def ask(runtime: ProxyRuntime) -> tuple[int, str]:
     return answer.status, answer.body.decode()
 
 
-@asynchronous
 async def test_a_narrower_environment_is_added() -> None:
     """It takes no token away from the working environment until it has a configuration. Then it takes over."""
     made = runtime(unreachable(wide={}))

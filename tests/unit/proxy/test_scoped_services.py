@@ -15,7 +15,6 @@ from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder
 from flagsvc.proxy.generations.environment import make_counters
 from flagsvc.proxy.generations.setup import make_setup
-from support.aio import asynchronous
 from support.apps_options import options
 from support.evaluating import feature
 
@@ -73,7 +72,6 @@ async def ask(service: Service) -> bytes:
     return answer.body if isinstance(answer, Response) else (await answer).body
 
 
-@asynchronous
 async def test_at_most_so_many(scene: Scene) -> None:
     """For one more service, the oldest service without a recent request ends. It is made again when it is needed."""
     a, b, c = (scene.find(each) for each in "abc")
@@ -84,7 +82,6 @@ async def test_at_most_so_many(scene: Scene) -> None:
     assert scene.find("b") is not b and scene.ended == [b, c]
 
 
-@asynchronous
 async def test_all_are_used(scene: Scene) -> None:
     """The oldest one ends, and still answers the requests that it has."""
     services = [scene.find(each) for each in "abc"]
@@ -103,7 +100,6 @@ def test_an_environment_that_is_gone(scene: Scene) -> None:
     assert scene.find("a", Whole(3)) is not of_one
 
 
-@asynchronous
 async def test_look_ups_in_their_caches_count(scene: Scene) -> None:
     """They are in the metrics of the environment, and stay there when a service ends."""
     a = scene.find("a")

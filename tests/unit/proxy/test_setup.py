@@ -32,7 +32,6 @@ class Named:
         self.name = name
 
     def is_enabled(self, parameters: object, context: object) -> bool:
-        """Return True."""
         return True
 
 
@@ -149,8 +148,7 @@ def test_custom_code_of_environments(tmp_path: Path) -> None:
 
 
 def test_custom_strategies_with_the_names_of_built_in_ones(tmp_path: Path) -> None:
-    """Each warning comes once, with the environment if only this environment has it; a worker tells nothing, because the parent
-    has."""
+    """Each warning comes once, with the environment if only this environment has it; a worker tells nothing."""
     log = RecordingLog()
     given = coded(tmp_path, "default", "userWithId", logger=log)
     make_setup(given)
@@ -164,10 +162,7 @@ def test_custom_strategies_with_the_names_of_built_in_ones(tmp_path: Path) -> No
 
 
 def test_renewed_setups_of_environments() -> None:
-    """The setup that has not changed is the same. With other keys it has the same upstream side.
-
-    The loggers of both mask the secrets of both.
-    """
+    """The setup that has not changed is the same. With other keys it has the same upstream side."""
     log = RecordingLog()
     before = make_setup(divided(logger=log, b={"flagsvc_api_token": "*:a.former"}))
     same = next_setup(before, divided(logger=log, b={"flagsvc_api_token": "*:a.former"}))
@@ -223,11 +218,7 @@ GITLAB = {"flagsvc_url": "https://gitlab.example/api/v4/feature_flags/unleash/7"
     ],
 )
 def test_options_that_decide(former: dict[str, Any], more: dict[str, Any], flags: bool, side: bool) -> None:
-    """Some decide which flags a key opens, and more of them what the upstream side is.
-
-    Two tokens that name the same scope are for the same flags. In doubt an environment is replaced, which is always right. GitLab
-    knows its callers by the instance id.
-    """
+    """Some decide which flags a key opens, and more of them what the upstream side is."""
     before, after = options(**former), options(**former | more)
     assert (what_decides_flags(before) != what_decides_flags(after)) is flags
     assert (what_decides_the_side(before) != what_decides_the_side(after)) is side

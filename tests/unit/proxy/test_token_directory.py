@@ -32,7 +32,6 @@ def both(one: FakeLookup, two: FakeLookup, own_of_two: str = "*:production.up") 
         ("*:production.up", "legacy", grant("production", "a"), frozenset("a")),
     ],
 )
-@asynchronous
 async def test_what_a_token_opens(own: str, token: str, told: TokenGrant, projects: frozenset[str] | None) -> None:
     """The projects that the upstream tells; all of the environment if its own token has no others."""
     scene = DirectoryScene(Place("", own, lookup=FakeLookup({token: told})))
@@ -51,7 +50,6 @@ async def test_what_a_token_opens(own: str, token: str, told: TokenGrant, projec
         ("*:production.up", "legacy", grant("development")),
     ],
 )
-@asynchronous
 async def test_a_valid_token_of_something_else(own: str, token: str, told: TokenGrant) -> None:
     """It opens nothing. Operators are told now and then, without the token."""
     scene = DirectoryScene(Place("", own, lookup=FakeLookup({token: told})))
@@ -66,7 +64,6 @@ async def test_a_valid_token_of_something_else(own: str, token: str, told: Token
 
 
 @pytest.mark.parametrize("token", ["*:development.1", "a:development.1", "*:*.admin", "[]:productio.1"])
-@asynchronous
 async def test_a_token_that_names_another_environment(token: str) -> None:
     """The refusal needs no question, so that this upstream does not learn the token."""
     scene = DirectoryScene(Place("", "*:production.up", lookup=FakeLookup({token: grant("production")})))
@@ -74,7 +71,6 @@ async def test_a_token_that_names_another_environment(token: str) -> None:
     assert await scene.look_up(token) is None and scene.asked() == {}
 
 
-@asynchronous
 async def test_two_upstreams_of_one_name() -> None:
     """Both may know the token. What one says opens only its own environments."""
     told = grant("production", "a")
@@ -84,7 +80,6 @@ async def test_two_upstreams_of_one_name() -> None:
     assert one.asked == two.asked == ["a:production.1"]
 
 
-@asynchronous
 async def test_a_token_that_one_upstream_knows() -> None:
     """Upstreams with an environment of its name are asked in turn, until an upstream knows it."""
     one, two = FakeLookup({}), known(a_production_1=grant("production", "a"))
@@ -96,7 +91,6 @@ async def test_a_token_that_one_upstream_knows() -> None:
     assert not scene.directory.is_refused("a:production.1")
 
 
-@asynchronous
 async def test_two_tenants_behind_one_address() -> None:
     """What tells them apart is a header for the gateway. Each tenant opens its own environments only, and each can be asked."""
     of_a, of_b = known(a_production_1=grant("production", "a")), known(a_production_2=grant("production", "a"))
@@ -109,7 +103,6 @@ async def test_two_tenants_behind_one_address() -> None:
     assert await scene.look_up("legacy") is None and "legacy" not in of_a.asked + of_b.asked
 
 
-@asynchronous
 async def test_one_upstream_cannot_be_asked() -> None:
     """What the other one knows counts; what it does not know is no answer."""
     away, there = FakeLookup({}), known(all_production_1=grant("production"))
@@ -122,7 +115,6 @@ async def test_one_upstream_cannot_be_asked() -> None:
     assert caught.value.seconds == 3.0
 
 
-@asynchronous
 async def test_many_tokens_at_once() -> None:
     """Each upstream is asked once, about all tokens that it may know. A token that cannot be looked up fails the whole request."""
     one = known(all_production_1=grant("production"), all_production_2=grant("production", server=True))
@@ -142,7 +134,6 @@ async def test_many_tokens_at_once() -> None:
     assert await scene.look_up_all("*:test.1") == {}
 
 
-@asynchronous
 async def test_one_deadline_for_all_upstreams() -> None:
     """However many upstreams are asked, a request waits until its deadline; all upstreams have equal shares of the time."""
     lookups = [FakeLookup({}) for _ in range(4)]
@@ -155,7 +146,6 @@ async def test_one_deadline_for_all_upstreams() -> None:
     assert began + 1.9 < first < began + 3 and first < second < third < last <= began + 8
 
 
-@asynchronous
 async def test_the_deadline_holds_for_the_upstreams_own_token_too() -> None:
     """What that opens is asked about within the time of the same request."""
     lookup = FakeLookup({"very-secret": grant("production"), "*:production.1": grant("production")})
@@ -165,7 +155,6 @@ async def test_the_deadline_holds_for_the_upstreams_own_token_too() -> None:
     assert lookup.deadlines[1] == deadline
 
 
-@asynchronous
 async def test_the_upstreams_own_token_tells_nothing() -> None:
     """Then the upstream is asked what its own token opens, and callers wait until it is known."""
     lookup = FakeLookup(
@@ -182,7 +171,6 @@ async def test_the_upstreams_own_token_tells_nothing() -> None:
     assert caught.value.seconds == UNKNOWN_SCOPE_S and "secret" not in str(scene.log.lines)
 
 
-@asynchronous
 async def test_an_environment_that_is_replaced_while_the_upstreams_own_token_is_asked_about() -> None:
     """The answer means the replaced environment, and not its successor of the same name."""
     lookup = FakeLookup({"very-secret": grant("production"), "*:production.1": grant("production")})
@@ -200,7 +188,6 @@ async def test_an_environment_that_is_replaced_while_the_upstreams_own_token_is_
     assert scene.places["x"].number != former.number
 
 
-@asynchronous
 async def test_a_text_without_an_environment_while_another_upstream_is_there() -> None:
     """It is asked about nowhere, also if the other environment looks up nothing: it may be a mistyped or former key of that one."""
     one = Place("one", "*:production.up", "https://one", FakeLookup({"legacy": grant("production")}))
@@ -211,7 +198,6 @@ async def test_a_text_without_an_environment_while_another_upstream_is_there() -
     assert scene.places["one"].lookup is one.lookup and scene.asked() == {"one": ["legacy"]}
 
 
-@asynchronous
 async def test_a_secret_is_not_asked_about() -> None:
     """Not even if the upstream would know it, while callers with other tokens are answered."""
     lookup = FakeLookup(dict.fromkeys(("listed", "own", "legacy"), grant("production")))
@@ -246,10 +232,7 @@ SCOPES = st.tuples(st.sampled_from(["*", "a", "b"]), ENVIRONMENTS)
 async def test_no_upstream_gives_away_what_is_not_its_own(
     places: Sequence[tuple[tuple[str, str], str]], named: tuple[str, str], told: tuple[str, str], knowing: str
 ) -> None:
-    """For any environments, any token and any lie of an upstream: it opens only what the upstream's own tokens cover.
-
-    Each upstream is asked at most once, and only about tokens of an environment that it is asked for.
-    """
+    """For any environments, any token and any lie of an upstream: it opens only what the upstream's own tokens cover."""
     token = f"{named[0]}:{named[1]}.1"
     lie = TokenGrant(False, scope_of(told))
     scene = DirectoryScene(

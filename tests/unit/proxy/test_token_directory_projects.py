@@ -31,7 +31,6 @@ def place(name: str, token: str = UP, project: str | None = None) -> Place:
     return Place(name, token, lookup=FakeLookup(GRANTS), project=project)
 
 
-@asynchronous
 async def test_one_without_a_configuration() -> None:
     """It takes no token away from an environment that works. What it alone has opens it all the same, and gets 503 there."""
     narrow, wide = place("x", UP, "a"), place("y", UP)
@@ -45,7 +44,6 @@ async def test_one_without_a_configuration() -> None:
     assert name_of(await scene.look_up(BOTH)) == "y"
 
 
-@asynchronous
 async def test_operators_are_told_what_to_do() -> None:
     """One line in ten minutes names projects and environments, and the remedy, without the token."""
     scene = DirectoryScene(place("y", UP, "b"), place("x", UP, "a"), place("z", "*:development.up"))
@@ -64,7 +62,6 @@ async def test_operators_are_told_what_to_do() -> None:
     assert [each.fields["token_projects"] for each in scene.log.lines] == ["a, b", "*"]
 
 
-@asynchronous
 async def test_an_environment_that_is_not_served() -> None:
     """Then there is nothing to set, and the line says so."""
     scene = DirectoryScene(Place("", UP, lookup=FakeLookup({"legacy": grant("development", "a")})))
@@ -74,7 +71,6 @@ async def test_an_environment_that_is_not_served() -> None:
     assert "does not serve" in scene.log.at("warn")[0]
 
 
-@asynchronous
 async def test_an_upstream_that_does_not_tell_what_its_own_token_opens() -> None:
     """It takes nothing away from environments that are known; what it alone may have is not refused for ever."""
     unknown = Place("unknown", SEVERAL, lookup=FakeLookup({**GRANTS, SEVERAL: grant("production", server=True)}))
@@ -91,10 +87,8 @@ async def test_an_upstream_that_does_not_tell_what_its_own_token_opens() -> None
     assert not scene.log.lines
 
 
-@asynchronous
 async def test_one_server_with_two_addresses() -> None:
-    """If the first address that knows a token has no environment for it, the second address counts; if that is away, no token
-    is refused."""
+    """If the first address that knows a token has no environment for it, the second counts; if that is away, none is refused."""
     one, two = FakeLookup(GRANTS), FakeLookup(GRANTS)
     scene = DirectoryScene(Place("x", UP, "https://1", one, "a"), Place("y", UP, "https://2", two, "b"))
     found = await scene.look_up(OTHER)
@@ -176,7 +170,6 @@ async def is_asked_to_wait(scene: DirectoryScene, token: str) -> bool:
         ("a:test.1", "*:production.new", None, False),
     ],
 )
-@asynchronous
 async def test_a_token_that_may_be_of_the_coming_environment(
     token: str, own: str, project: str | None, waits: bool
 ) -> None:
@@ -191,7 +184,6 @@ async def test_a_token_that_may_be_of_the_coming_environment(
     assert not await is_asked_to_wait(scene, token), "nothing else opens it"
 
 
-@asynchronous
 async def test_what_the_upstream_says_counts_more() -> None:
     """Both have one upstream, which was asked: projects that the coming environment has not got are not waited for."""
     lookup = known(**{"[]_production_1": grant("production", "a", "b"), "[]_production_2": grant("production", "c")})
@@ -203,7 +195,6 @@ async def test_what_the_upstream_says_counts_more() -> None:
     assert await is_asked_to_wait(scene, "[]:production.2")
 
 
-@asynchronous
 async def test_a_token_that_is_unknown_there_or_may_not_be_sent() -> None:
     """It is refused: by the upstream of the coming environment, as a secret of another one, or because only listed keys count."""
     lookup = FakeLookup({})
@@ -217,7 +208,6 @@ async def test_a_token_that_is_unknown_there_or_may_not_be_sent() -> None:
     assert not await is_asked_to_wait(scene, "a:production.2")
 
 
-@asynchronous
 async def test_what_opens_something_now() -> None:
     """It goes on, also if the coming environment may open to it. Of two tokens of a request both wait if one does."""
     lookup = known(a_production_1=grant("production", "a"))

@@ -12,7 +12,6 @@ from flagsvc.proxy.tokens import TokenGrant, TokenLookup, TokenScope
 from flagsvc.proxy.tokens.book import digest_of
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import turns
-from support.aio import asynchronous
 
 URL = "http://one.example/api"
 
@@ -44,18 +43,13 @@ def find_each(setup: ProxySetup) -> list[TokenLookup | None]:
     ],
     ids=lambda table: next(iter(table), "the same"),
 )
-@asynchronous
 async def test_another_way_to_ask(table: dict[str, Any]) -> None:
-    """Environments of one upstream share a look-up, whichever token each has: a question carries none of them.
-
-    An upstream that is asked in another way may answer something else, so its answers are its own.
-    """
+    """Environments of one upstream share a look-up, whichever token each has: a question carries none of them."""
     one, other = find_each(process(a={}, b=table))
     assert one is not None and other is not None and (one is other) is (not table)
     assert one._budget is other._budget and one._places is other._places, "those are of the process"
 
 
-@asynchronous
 async def test_environments_that_look_up_nothing() -> None:
     """An environment with listed keys has no look-up, and a file as the upstream knows no tokens."""
     one, file, other = find_each(
@@ -64,7 +58,6 @@ async def test_environments_that_look_up_nothing() -> None:
     assert one is file is None and other is not None
 
 
-@asynchronous
 async def test_a_look_up_lasts_as_long_as_it_is_used() -> None:
     """The environment that goes last ends it. One that comes later gets a new one."""
     setup = process(a={}, b={})

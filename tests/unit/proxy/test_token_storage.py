@@ -12,7 +12,6 @@ from flagsvc.proxy.configuration.stores import FileStore
 from flagsvc.proxy.generations import lookups as module
 from flagsvc.proxy.generations.lookups import ProviderTokenStore
 from flagsvc.testing import MemoryStore, RecordingLog
-from support.aio import asynchronous
 from support.plain_store import PlainStore
 
 
@@ -20,13 +19,11 @@ class SlowStore(MemoryStore):
     """A provider that never answers."""
 
     async def get(self, key: str) -> bytes | None:
-        """Wait for ever."""
         await asyncio.Event().wait()
         return None
 
 
 @pytest.mark.parametrize("provider", [MemoryStore(), PlainStore()], ids=["async", "plain"])
-@asynchronous
 async def test_what_is_saved_is_loaded(provider: MemoryStore | PlainStore) -> None:
     """The record is under its key, and nothing is there before."""
     log = RecordingLog()
@@ -37,7 +34,6 @@ async def test_what_is_saved_is_loaded(provider: MemoryStore | PlainStore) -> No
     assert await store.load() == b"two" and provider.data == {"key": b"two"} and not log.lines
 
 
-@asynchronous
 async def test_a_provider_that_fails() -> None:
     """The begin and the end of an outage are logged, not each attempt. A record that cannot be read does not count as absent."""
     provider, log = MemoryStore(), RecordingLog()
@@ -54,7 +50,6 @@ async def test_a_provider_that_fails() -> None:
     assert log.at("warn")[-2:] == ["the known tokens are stored again", "the stored tokens can be read again"]
 
 
-@asynchronous
 async def test_a_record_that_is_damaged(tmp_path: Path) -> None:
     """Nothing can be read from it any more, so it counts as absent, and is replaced."""
     store, log = FileStore(tmp_path), RecordingLog()
@@ -71,7 +66,6 @@ def damage(folder: Path) -> None:
         path.write_bytes(b"damaged")
 
 
-@asynchronous
 async def test_a_provider_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The start does not wait for it for ever."""
     monkeypatch.setattr(module, "LOAD_S", 0.0)

@@ -59,10 +59,7 @@ def test_a_post_on_its_way_is_no_sign_of_death(tmp_path: Path, interval: int, ti
     ],
 )
 def test_counts_are_never_booked_elsewhere(scope: str, other: dict[str, Any], same: bool) -> None:
-    """Another server, environment, project or application has another shelf.
-
-    A new token of the same scope keeps the key; filters and ports do not matter.
-    """
+    """Another server, environment, project or application has another shelf."""
     mine = {"flagsvc_api_token": f"{scope}.old"}
     assert (make_usage_key(options(**mine)) == make_usage_key(options(**mine | other))) is same
 

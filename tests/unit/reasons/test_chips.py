@@ -77,7 +77,7 @@ CONSTRAINTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "SEMVER_LT": ({"value": "1.2.3"}, "region < 1.2.3", "region not < 1.2.3"),
     "SEMVER_LTE": ({"value": "1.2.3"}, "region ≤ 1.2.3", "region not ≤ 1.2.3"),
     "DATE_AFTER": ({"value": "2026-12-24T18:00Z"}, "after 2026-12-24 18:00", "not after 2026-12-24 18:00"),
-    "DATE_BEFORE": ({"value": "2026-12-24"}, "before 2026-12-24 00:00", "not before 2026-12-24 00:00"),
+    "DATE_BEFORE": ({"value": "2026-12-24"}, "before 2026-12-24", "not before 2026-12-24"),
     "REGEX": ({"value": "^a"}, "region matches ^a", "region does not match ^a"),
     "IN_CIDR": ({"values": ["10.0.0.0/8"]}, "region: 10.0.0.0/8", "region: not 10.0.0.0/8"),
 }

@@ -17,11 +17,12 @@ from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import ShapeError
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route
-from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, reasons_of
+from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of
 from flagsvc.server.pages.flag import EVERYONE, back_of
 from flagsvc.server.pages.flag_search import ADDRESS, read_search
 from flagsvc.server.pages.flags import SWITCH, is_protected
 from flagsvc.server.pages.page import change, go_to
+from flagsvc.server.pages.problems import reasons_of
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError, bad_data
@@ -121,11 +122,12 @@ Carry: TypeAlias = Callable[[Tx, str, Sequence[str], Wanted], None]
 class Change(NamedTuple):
     """A change of several flags.
 
-    `title` asks, with places for the number of flags, the environment and the tag. `obstacle` says why a flag is left out; it is
-    empty for a flag that is changed, and `words` say what happens to that. `carry` calls what the `operation` of the admin API
-    calls.
+    `title` asks, with places for the number of flags, the environment and the tag, and `button` says yes. `obstacle` says why a
+    flag is left out; it is empty for a flag that is changed, and `words` say what happens to that. `carry` calls what the
+    `operation` of the admin API calls.
     """
 
+    button: str
     title: str
     path: str
     operation: str
@@ -176,6 +178,7 @@ def change_tags(tx: Tx, project: str, names: Sequence[str], wanted: Wanted, *, a
 def switches(enabled: bool) -> Change:
     state = "on" if enabled else "off"
     return Change(
+        f"Switch {state}",
         f"Switch {{flags}} {state} in {{environment}}?",
         f"/change-flags/:environment/{state}",
         f"bulkToggleFeaturesEnvironment{state.title()}",
@@ -190,6 +193,7 @@ def switches(enabled: bool) -> Change:
 
 CHANGES: Final[Mapping[str, Change]] = {
     "archive": Change(
+        "Archive",
         "Archive {flags}?",
         "/change-flags/archive",
         "archiveFeatures",
@@ -199,6 +203,7 @@ CHANGES: Final[Mapping[str, Change]] = {
         lambda tx, project, names, wanted: feature_archive.archive_all(tx, project, names),
     ),
     "revive": Change(
+        "Revive",
         "Revive {flags}?",
         "/change-flags/revive",
         "reviveFeatures",
@@ -208,6 +213,7 @@ CHANGES: Final[Mapping[str, Change]] = {
         lambda tx, project, names, wanted: feature_archive.revive_all(tx, project, names),
     ),
     "tag": Change(
+        "Add the tag",
         "Add the tag {tag} to {flags}?",
         "/change-flags/tag",
         "addTagToFeatures",
@@ -217,6 +223,7 @@ CHANGES: Final[Mapping[str, Change]] = {
         partial(change_tags, added=True),
     ),
     "untag": Change(
+        "Remove the tag",
         "Remove the tag {tag} from {flags}?",
         "/change-flags/untag",
         "addTagToFeatures",
@@ -322,6 +329,7 @@ def preview(name: str, call: ApiCall, look: Look) -> Answer:
     flags = changed[0].name if count == 1 and changed else f"{count} flag{'' if count == 1 else 's'}"
     data = {
         "do": name,
+        "button": kind.button,
         "title": kind.title.format(flags=flags, **wanted._asdict()),
         "in_environment": ":environment" in kind.path,
         "wanted": wanted._asdict(),

@@ -14,7 +14,6 @@ from urllib.parse import urlencode
 
 from flagsvc.pages.forms import read_whole
 from flagsvc.server.api.admin.features import TYPES
-from flagsvc.server.api.call import ApiCall
 from flagsvc.server.store.resources.feature_search import FeatureSearch
 from flagsvc.server.store.texts import MAX_WORDS, check_searched
 
@@ -86,11 +85,6 @@ class Query(NamedTuple):
     words: list[str]
     filters: list[Filter]
     problems: list[str]
-
-
-def read_address(call: ApiCall) -> dict[str, str]:
-    """Return what the address says, without what is empty."""
-    return {name: text for name in ADDRESS if (text := (call.first_value(name) or "").strip())}
 
 
 def read_query(given: Mapping[str, str]) -> Query:

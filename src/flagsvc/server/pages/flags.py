@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from urllib.parse import urlencode
 
@@ -20,7 +20,6 @@ from flagsvc.server.pages.flag_search import (
     PAGE_SIZE,
     SORT,
     SORTS,
-    read_address,
     read_query,
     read_search,
 )
@@ -50,7 +49,7 @@ def read_filters(call: ApiCall, names: Iterable[str]) -> dict[str, str]:
 
 def show(call: ApiCall) -> Answer:
     """Return a page of the list."""
-    given = read_address(call)
+    given = read_filters(call, ADDRESS)
     query, view = read_query(given), read_view(call)
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
     with call.store.reading() as tx:
@@ -100,15 +99,14 @@ def heads_of(given: Mapping[str, str]) -> dict[str, Json]:
     return found
 
 
-def describe(tx: Tx, found: list[Json], shown: Iterable[str] | None = None) -> list[Json]:
-    """Return features with what they do in each environment, or in those that are `shown`."""
-    sentences = sentences_of(tx, [each["name"] for each in found])
-    wanted = None if shown is None else set(shown)
+def describe(tx: Tx, found: list[Json], shown: Sequence[str] | None = None) -> list[Json]:
+    """Return features with what they do in each environment; or in those that are `shown`, where they are on."""
+    sentences = sentences_of(tx, [each["name"] for each in found], shown)
     for feature in found:
+        states = production_first(feature["environments"])
+        feature["environments"] = [each for each in states if shown is None or each["name"] in shown]
         feature.setdefault("tags", [])
-        states = [each for each in feature["environments"] if wanted is None or each["name"] in wanted]
-        feature["environments"] = production_first(states)
-        for state in states:
+        for state in feature["environments"]:
             active = [each for each in sentences.get((feature["name"], state["name"]), ()) if not each["disabled"]]
             state["words"] = [each["words"] for each in active]
             state["chips"] = join_chips([each["chips"] for each in active], state["variantCount"])

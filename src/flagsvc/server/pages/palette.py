@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.http.answers import Answer
-from flagsvc.pages.templates import segment
+from flagsvc.pages.templates import Section, segment
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.page import SETTINGS, SITE, page
 from flagsvc.server.store.checks import Json
@@ -14,14 +14,11 @@ from flagsvc.server.store.store import Tx
 MOST_FLAGS = 8
 LONGEST = 200
 """The most characters of a text that count."""
-MORE = {"/new-flag": "New flag", "/tokens/new": "New token"}
-"""Path of a page that no section and no setting has → its title."""
-PAGES = {
-    **{each.path: each.title for each in SITE.sections},
-    **{each.path: each.title for pages in SETTINGS.values() for each in pages},
-    **MORE,
-}
-"""Path → title of each page that the palette knows."""
+MORE = (Section("New flag", "/new-flag", "plus"), Section("New token", "/tokens/new", "plus"))
+"""Pages that are no section and no setting."""
+OF_SETTINGS = [Section(each.title, each.path, "settings") for pages in SETTINGS.values() for each in pages]
+PAGES = {each.path: each for each in (*OF_SETTINGS, *MORE, *SITE.sections)}
+"""Path → each page that the palette knows, once."""
 
 
 def show(call: ApiCall) -> Answer:
@@ -30,11 +27,8 @@ def show(call: ApiCall) -> Answer:
     words = text.split()
     with call.store.reading() as tx:
         flags = list_flags(call, tx, words)
-    pages = [
-        {"title": title, "path": path}
-        for path, title in PAGES.items()
-        if all(each.casefold() in title.casefold() for each in words)
-    ]
+    wanted = [each.casefold() for each in words]
+    pages = [row._asdict() for row in PAGES.values() if all(each in row.title.casefold() for each in wanted)]
     return Answer({"q": text, "flags": flags, "pages": pages, "part": call.first_value("part") is not None})
 
 
@@ -43,10 +37,9 @@ def list_flags(call: ApiCall, tx: Tx, words: list[str]) -> list[Json]:
     starred = favorites.names_of(tx, call.actor)
     found = find_by_name(tx, words, MOST_FLAGS, call.actor.id if starred else None)
     return [
-        {"name": row.name, "project": row.project, "favorite": row.name in starred}
-        | {"path": f"/flags/{segment(row.name)}"}
-        for row in found
-        if words or row.name in starred
+        {"name": name, "project": project, "favorite": name in starred, "path": f"/flags/{segment(name)}"}
+        for name, project in found
+        if words or name in starred
     ]
 
 

@@ -240,8 +240,10 @@ NOUNS: Final = {
     "defaultStickiness": "field",
 }
 """Last part of a field's name → what people call it, where that is not the name."""
-NAMED: Final = re.compile(r'"(?P<path>[^"]*)" (?P<rule>.*?)(?:\. You provided .*)?\.?', re.DOTALL)
-"""What the store says of a place: `"constraints[0].value" must be a number. You provided "x".`"""
+PROVIDED: Final = ". You provided "
+"""What stands before the value that was sent, in what the store says of a place: `"name" must be a number. You provided "x".`"""
+LONGEST: Final = 1000
+"""The most characters of a text that are looked at: a text may repeat what was sent, and a pattern may read it twice."""
 ONE_OF: Final = "one of"
 """The kind of a fault that says no more than the others beside it."""
 
@@ -286,23 +288,28 @@ def explain(text: str, fields: Collection[str] = ()) -> Problem:
     if isinstance(text, Problem):
         return text
     for row in ROWS:
-        found = re.fullmatch(row.pattern, text, re.DOTALL)
+        found = matched(row.pattern, text)
         if found is not None:
             names = found.expand(row.field).split("|")
             return Problem(found.expand(row.sentence), next((each for each in names if each in fields), names[0]))
-    found = NAMED.fullmatch(text)
-    return Problem(text) if found is None else of_place(found["path"], found["rule"])
+    place, said, rule = text.removeprefix('"').partition('" ')
+    is_of_place = text.startswith('"') and bool(said) and '"' not in place
+    return of_place(place, rule.partition(PROVIDED)[0].removesuffix(".")) if is_of_place else Problem(text)
+
+
+def matched(pattern: str, text: str) -> re.Match[str] | None:
+    return re.fullmatch(pattern, text[:LONGEST], re.DOTALL)
 
 
 def of_place(path: str, rule: str) -> Problem:
     """Return the problem of a rule that the value at a path breaks."""
     steps = path.replace("[", ".").replace("]", "").lstrip(".")
     field = form_field(steps)
-    name = re.sub(r"\.\d+$", "", field or steps).rpartition(".")[2]
+    name = next((each for each in reversed((field or steps).split(".")) if not each.isdigit()), "")
     noun = NOUNS.get(name, name)
     a_noun = f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"
     for pattern, sentence in RULES:
-        found = re.fullmatch(pattern, rule, re.DOTALL)
+        found = matched(pattern, rule)
         if found is not None:
             number = next(filter(None, found.groups()), "")
             return Problem(sentence.format(noun=noun, a_noun=a_noun, A_noun=capital(a_noun), number=number), field)
@@ -312,7 +319,7 @@ def of_place(path: str, rule: str) -> Problem:
 def form_field(path: str) -> str:
     """Return the field of the form that stands for a path; empty for none."""
     for pattern, field in FIELDS:
-        found = re.fullmatch(pattern, path)
+        found = matched(pattern, path)
         if found is not None:
             return found.expand(field)
     return ""

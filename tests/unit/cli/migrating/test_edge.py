@@ -41,8 +41,6 @@ COMPANIONS = {
     **{name: {"REDIS_HOST": "h"} for name in BY_VARIABLE if name.startswith("REDIS_") and name != "REDIS_URL"},
 }
 """Variable → what it has an effect with."""
-SAME = {"REDIS_MODE": "single", "REDIS_SCHEME": "redis"}
-"""Values that change nothing, and others that do."""
 OTHER = {"REDIS_MODE": "cluster", "REDIS_SCHEME": "rediss", "REDIS_PORT": "7000"}
 
 

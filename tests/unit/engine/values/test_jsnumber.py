@@ -1,7 +1,4 @@
-"""Numbers as JavaScript reads and writes them.
-
-Values of JSON become texts, numbers and booleans as node converts them.
-"""
+"""Numbers as JavaScript reads and writes them. Values of JSON become texts, numbers and booleans as node converts them."""
 
 from __future__ import annotations
 

@@ -82,10 +82,7 @@ TEXTS = [
 
 @pytest.mark.programs
 def test_compiles_and_finds_as_npm_re2js_does() -> None:
-    """Random patterns compile in both or in none, and are found in the same texts.
-
-    Left out: `\\B`, which the C++ library also finds between the bytes of one character.
-    """
+    """Random patterns compile in both or in none, and are found alike; `\\B` is left out: C++ also finds it inside a character."""
     draw = random.Random(8)
     cases = [[pattern, folded, text] for pattern in PIECES for folded in (False, True) for text in TEXTS]
     for _ in range(1_500):

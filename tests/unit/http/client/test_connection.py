@@ -9,7 +9,7 @@ import pytest
 
 from flagsvc.http.client.answers import Answer, Body
 from flagsvc.http.client.connection import PIECE_BYTES, BrokenError, ClientConnection
-from support.aio import asynchronous, until
+from support.aio import until
 from support.frontkit import FakeTransport
 
 DOCUMENT = bytes(range(256)) * 1000
@@ -40,7 +40,6 @@ async def asked(
 
 
 @pytest.mark.parametrize("packed", [False, True])
-@asynchronous
 async def test_a_large_answer_comes_in_pieces(packed: bool) -> None:
     """The loop has its turn after every piece, nothing else is read meanwhile, and the body is whole."""
     connection, wire, task = await asked()
@@ -56,7 +55,6 @@ async def test_a_large_answer_comes_in_pieces(packed: bool) -> None:
     assert connection.usable
 
 
-@asynchronous
 async def test_a_large_request_goes_out_in_pieces() -> None:
     """While the server reads on, each piece restarts the time limit. A server that answers early gets no more of it."""
     connection, wire, task = await asked(REQUEST + DOCUMENT, takes=0)
@@ -78,7 +76,6 @@ async def test_a_large_request_goes_out_in_pieces() -> None:
     assert len(wire.data) == 4 * PIECE_BYTES
 
 
-@asynchronous
 async def test_what_is_read_all_the_same_waits_in_its_order() -> None:
     """A transport may still deliver bytes after a pause. They are parsed in order."""
     connection, wire, task = await asked()
@@ -90,7 +87,6 @@ async def test_what_is_read_all_the_same_waits_in_its_order() -> None:
     assert connection.usable
 
 
-@asynchronous
 async def test_an_end_behind_what_waits() -> None:
     """A body that ends with its connection is whole, however much of it was not taken yet."""
     connection, _, task = await asked()
@@ -99,7 +95,6 @@ async def test_an_end_behind_what_waits() -> None:
     assert (await task).body == DOCUMENT
 
 
-@asynchronous
 async def test_an_answer_cut_off_while_it_waits() -> None:
     """An answer that breaks off is an error, as without a wait."""
     connection, _, task = await asked()
@@ -110,7 +105,6 @@ async def test_an_answer_cut_off_while_it_waits() -> None:
 
 
 @pytest.mark.parametrize("behind", [1, PIECE_BYTES, 3 * PIECE_BYTES])
-@asynchronous
 async def test_bytes_behind_an_answer_spoil_the_connection(behind: int) -> None:
     """Unrequested bytes never become the answer to the next request."""
     connection, wire, task = await asked()

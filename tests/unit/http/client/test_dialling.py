@@ -14,7 +14,6 @@ from flagsvc.http.client.connection import BrokenError, ClientConnection
 from flagsvc.http.client.dialling import FORBIDDEN, End, address_of, alternating, connect, first_of, in_words, route_to
 from flagsvc.http.client.trust import Trust, tls_context
 from flagsvc.testing import turns
-from support.aio import asynchronous
 from support.loopback import loopback
 
 
@@ -44,11 +43,9 @@ class Fake(ClientConnection):
         self.aborted = False
 
     def abort(self) -> None:
-        """Note it."""
         self.aborted = True
 
 
-@asynchronous
 async def test_an_address_that_hangs_does_not_hold_up_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second is tried a moment later, wins, and the first is given up."""
     given_up: list[str] = []
@@ -69,7 +66,6 @@ async def test_an_address_that_hangs_does_not_hold_up_the_next(monkeypatch: pyte
     assert given_up == ["10.0.0.1"] and not winner.aborted
 
 
-@asynchronous
 async def test_a_connection_that_comes_too_late_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two connections that open at once, the second is closed. A connection that opens too late is closed too."""
     made: list[Fake] = []
@@ -91,7 +87,6 @@ async def test_a_connection_that_comes_too_late_is_closed(monkeypatch: pytest.Mo
     assert [each.aborted for each in made if each is taken] == [False]
 
 
-@asynchronous
 async def test_where_no_address_answers_the_first_failure_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """All are tried."""
     tried: list[str] = []
@@ -108,7 +103,6 @@ async def test_where_no_address_answers_the_first_failure_is_told(monkeypatch: p
         await first_of(End("host", 1), [])
 
 
-@asynchronous
 async def test_a_name_with_a_dead_address_is_reached_by_its_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over real sockets: there is no listener at the first address."""
     async with loopback() as server:
@@ -125,7 +119,6 @@ async def test_a_name_with_a_dead_address_is_reached_by_its_other_one(monkeypatc
         connection.close()
 
 
-@asynchronous
 async def test_a_refused_address_is_not_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the name server answers is checked, each time. The other addresses of the name are used; without any it is an error."""
     async with loopback() as server:
@@ -149,7 +142,6 @@ async def test_a_refused_address_is_not_connected_to(monkeypatch: pytest.MonkeyP
         assert caught.value.kind == FORBIDDEN
 
 
-@asynchronous
 async def test_tls_is_not_begun_over_what_is_closing() -> None:
     """A tunnel may close right after its 200. Then TLS is not started, because there would be no answer."""
     async with loopback() as server:

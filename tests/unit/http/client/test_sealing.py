@@ -17,7 +17,7 @@ from flagsvc.core.log import locate_error
 from flagsvc.http.client.sealing import sealed
 from flagsvc.http.client.transport import Transport
 from flagsvc.proxy.upstream import Limits, Outbound, Trust, Upstream, download
-from support.aio import asynchronous, until
+from support.aio import until
 from support.loopback import Answer, loopback, reply, then_reset
 from support.pki import Authority
 from support.processes import free_port
@@ -51,7 +51,6 @@ def fetched(url: str, outbound: Outbound | None = None, trust: Trust | None = No
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=repr)
-@asynchronous
 async def test_whatever_the_upstream_does(fault: Fault) -> None:
     """For any behaviour of the upstream, an error contains no token, no password of a URL and no authorization of a bootstrap."""
     async with session(token=TOKEN, limits=HASTE if fault.slow else LIMITS) as (server, upstream):
@@ -79,7 +78,6 @@ def arrives(fault: Fault) -> bool:
 
 
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
-@asynchronous
 async def test_nobody_listens(ask: Callable[[Upstream], Awaitable[object]]) -> None:
     """Errors of a refused connection contain no secret, with and without an outbound proxy with a password."""
     place = f"http://user:{MARK}@127.0.0.1:{free_port()}"
@@ -90,7 +88,6 @@ async def test_nobody_listens(ask: Callable[[Upstream], Awaitable[object]]) -> N
     await refused(fetched(f"{place}/flags"))
 
 
-@asynchronous
 async def test_tls() -> None:
     """The same holds for errors of TLS, of a refused tunnel, and of a certificate that cannot be used."""
     tls = Authority().server()
@@ -102,7 +99,6 @@ async def test_tls() -> None:
         await refused(fetched("https://127.0.0.1:1/flags", trust=Trust(ca=f"/nowhere/{TOKEN[:3]}")))
 
 
-@asynchronous
 async def test_an_error_that_nobody_thought_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """It still says at which line it was raised, and so does a cancellation; the values of its frames are gone."""
 
@@ -120,7 +116,6 @@ async def test_an_error_that_nobody_thought_of(monkeypatch: pytest.MonkeyPatch) 
     assert not leaks(caught.value, [MARK])
 
 
-@asynchronous
 async def test_a_cancellation() -> None:
     """It is one afterwards, too, and holds nothing."""
     slow = next(fault for fault in FAULTS if fault.name == "silence")
@@ -134,7 +129,6 @@ async def test_a_cancellation() -> None:
     assert asking.cancelled() and not leaks(caught.value, [MARK])
 
 
-@asynchronous
 async def test_what_it_was_raised_from_goes() -> None:
     """The cause is removed, because its text may repeat what was sent. The result and the name of the function stay."""
 
@@ -155,7 +149,6 @@ async def test_what_it_was_raised_from_goes() -> None:
 @pytest.mark.parametrize(
     "answer", [then_reset(), reply(302, location="http://127.0.0.2:9/x")], ids=["cut", "elsewhere"]
 )
-@asynchronous
 async def test_this_would_be_seen(answer: Answer) -> None:
     """The same errors without the seal hold the token, and the walk over their frames finds it."""
     async with session(token=TOKEN) as (server, upstream):

@@ -10,7 +10,7 @@ import pytest
 
 from flagsvc.engine.context import Context
 from flagsvc.http.server.asgi import AsgiApp, headers_of, path_below, read_body, request_of
-from support.aio import asynchronous, until
+from support.aio import until
 from support.serving import Serving
 
 
@@ -164,7 +164,6 @@ def test_a_connection_that_is_of_no_more_use(version: str, closed: bool) -> None
     assert ((b"connection", b"close") in start["headers"]) is closed
 
 
-@asynchronous
 @pytest.mark.parametrize("body", [b"", b"{}"])
 async def test_a_caller_that_leaves_while_it_waits(body: bytes) -> None:
     """Takes the enricher along; nothing is sent, nothing logged, nothing left."""

@@ -12,7 +12,6 @@ import pytest
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.server.states import ANSWERING
 from flagsvc.testing import turns
-from support.aio import asynchronous
 from support.frontkit import (
     KEYED,
     dial,
@@ -38,7 +37,6 @@ HEALTH = get("/proxy/health")
 CHUNKED = head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked")
 
 
-@asynchronous
 async def test_a_slow_answer_before_fast_ones() -> None:
     """Requests after a slow one are not parsed before its answer is ready. Then all answers come in order."""
     slow = serving(slow=True)
@@ -52,7 +50,6 @@ async def test_a_slow_answer_before_fast_ones() -> None:
     assert line.transport.reading
 
 
-@asynchronous
 async def test_what_comes_while_an_answer_is_made() -> None:
     """Later bytes are held, reading pauses, and they are answered afterwards. A single request pauses nothing."""
     slow = serving(slow=True)
@@ -67,7 +64,6 @@ async def test_what_comes_while_an_answer_is_made() -> None:
     assert line.answers("GET", "GET") == [200, 200] and line.transport.reading
 
 
-@asynchronous
 async def test_answers_that_the_caller_does_not_read() -> None:
     """Of 2,000 answers of 2.5 MB one is made. The caller reads it before the next answer is made. Reading pauses meanwhile."""
     line = dial(serving(many_flags(2_600, 910)), takes=65_536).send(get() * 2_000)
@@ -84,7 +80,6 @@ async def test_answers_that_the_caller_does_not_read() -> None:
     assert line.transport.writes == 4
 
 
-@asynchronous
 async def test_many_requests_take_turns() -> None:
     """Of many requests in one read, a few are answered at once, and a few in each later turn of the loop."""
     line, made = dial(serving()).send(HEALTH * 100), 0
@@ -97,7 +92,6 @@ async def test_many_requests_take_turns() -> None:
     assert line.answers(*["GET"] * 100) == [200] * 100 and line.transport.reading
 
 
-@asynchronous
 async def test_a_body_over_the_limit() -> None:
     """413 as soon as it is over, and the connection is closed when some more of it was thrown away."""
     line = dial(serving(), ConnectionLimits(lingered=50_000))
@@ -115,7 +109,6 @@ async def test_a_body_over_the_limit() -> None:
     assert line.transport.closed
 
 
-@asynchronous
 async def test_a_body_nobody_wants() -> None:
     """The answer comes before it, it is thrown away, and the next request is answered; not for ever."""
     line = dial(serving(), ConnectionLimits(discarded=30_000))
@@ -129,7 +122,6 @@ async def test_a_body_nobody_wants() -> None:
     assert line.transport.over and line.answers("PUT", "GET", "PUT") == [405, 200, 405]  # type: ignore[unreachable]
 
 
-@asynchronous
 async def test_a_huge_body() -> None:
     """A body that is too large to be read to its end closes the connection with its answer."""
     line = dial(serving()).send(head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 99999999"))
@@ -137,7 +129,6 @@ async def test_a_huge_body() -> None:
     assert status == 413 and ("connection", "close") in fields and line.transport.ended
 
 
-@asynchronous
 @pytest.mark.parametrize("size", [1, 7, 4096])
 async def test_a_body_in_pieces(size: int) -> None:
     """Sized or chunked, in any pieces, it is one body."""
@@ -151,7 +142,6 @@ async def test_a_body_in_pieces(size: int) -> None:
     assert first == second and first[0] == 200 and len(json.loads(first[2])["toggles"]) == 2
 
 
-@asynchronous
 async def test_expecting_to_go_on() -> None:
     """A wanted body is asked for; an answer before an unwanted one closes; HTTP/1.0 knows no such word."""
     going = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -165,7 +155,6 @@ async def test_expecting_to_go_on() -> None:
     assert dial(serving()).send(get("/proxy", "Expect: 100-continue")).answers() == [200]
 
 
-@asynchronous
 async def test_http_1_0() -> None:
     """The connection ends with the answer, unless it is asked to be kept, which the answer then confirms."""
     line = dial(serving()).send(head("GET /proxy HTTP/1.0", KEYED, "Connection: keep-alive"))
@@ -175,7 +164,6 @@ async def test_http_1_0() -> None:
     assert line.answers("GET", "GET") == [200, 200] and line.transport.closed
 
 
-@asynchronous
 @pytest.mark.parametrize(
     "framing", [b"content-length: 2\r\n\r\n{}", b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"]
 )
@@ -195,7 +183,6 @@ async def test_an_upgrade_is_passed_over(framing: bytes) -> None:
     assert dial(serving()).send(*[stream[at : at + 1] for at in range(len(stream))]).answers(*methods) == wanted
 
 
-@asynchronous
 async def test_half_closed() -> None:
     """A caller that sends no more still gets every answer; then the connection is closed."""
     slow = serving(slow=True)
@@ -217,7 +204,6 @@ async def test_half_closed() -> None:
     assert secure.connection.eof_received() is False
 
 
-@asynchronous
 async def test_gone_at_any_point() -> None:
     """Wherever a caller leaves, nothing is written any more, nothing is raised and nothing is left."""
     stream = get() + head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2") + b"{}" + HEALTH
@@ -233,7 +219,6 @@ async def test_gone_at_any_point() -> None:
         assert not state.connections and not state.tasks
 
 
-@asynchronous
 async def test_no_http() -> None:
     """Bytes that are not HTTP get a 400 with the application's text. A request with an answer gets no second one."""
     line = dial(serving()).send(HEALTH + b"\x16\x03\x01")
@@ -255,7 +240,6 @@ def client_hello() -> bytes:
     return sent.read()
 
 
-@asynchronous
 async def test_tls_on_a_port_of_plain_http() -> None:
     """The caller gets a plain 400 that names it; the log says so once in a while, with how many there were."""
     given, hello = serving(), client_hello()
@@ -270,7 +254,6 @@ async def test_tls_on_a_port_of_plain_http() -> None:
     assert [line.fields["connections"] for line in given.log.lines] == [1, 2]
 
 
-@asynchronous
 @pytest.mark.parametrize("sent", [b"\x16", b"\x00\x16\x03\x01", b"SSH-2.0-x\r\n"])
 async def test_what_is_no_tls_either(sent: bytes) -> None:
     """Other bytes that are no HTTP are refused as before, and the log is silent."""
@@ -279,7 +262,6 @@ async def test_what_is_no_tls_either(sent: bytes) -> None:
     assert line.answers() == [400] and given.log.lines == [] and b"not an HTTP request" in bytes(line.transport.data)
 
 
-@asynchronous
 @pytest.mark.parametrize(
     "begun",
     [
@@ -302,7 +284,6 @@ async def test_heads_without_end(begun: bytes) -> None:
     assert line.answers() == [431] and line.transport.ended
 
 
-@asynchronous
 async def test_a_whole_head_is_the_services() -> None:
     """The service judges a head that comes at once and breaks only a limit of the service; that ends the connection too."""
     line = dial(serving(header_limit=10_000), quiet=True).send(get("/proxy", *["X: " + "y" * 9_000] * 2) + HEALTH)
@@ -310,7 +291,6 @@ async def test_a_whole_head_is_the_services() -> None:
     assert line.answers("GET") == [431] and line.transport.over
 
 
-@asynchronous
 async def test_an_answer_that_is_cancelled_or_fails() -> None:
     """The connection ends at once, and a failure is logged by its place."""
     slow = serving(slow=True)
@@ -331,7 +311,6 @@ async def test_an_answer_that_is_cancelled_or_fails() -> None:
     assert "ValueError" in str(slow.log.lines) and "somebody" not in str(slow.log.lines)
 
 
-@asynchronous
 async def test_who_calls() -> None:
     """The peer's address and whether the line is secure are the requests'; a Unix socket has no address."""
     for given, wanted in (
@@ -343,7 +322,6 @@ async def test_who_calls() -> None:
         assert (request.peer, request.scheme) == wanted
 
 
-@asynchronous
 async def test_nothing_of_a_request_is_kept_behind_it() -> None:
     """A connection that waits for its next request holds neither the head nor the body of the last one, however they came."""
     long = get("/proxy", f"X-Forwarded-For: {'1' * 5000}")

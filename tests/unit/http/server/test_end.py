@@ -20,7 +20,6 @@ import uvicorn
 from flagsvc.http.reached_limits import BODY_TIME, CONNECTIONS, HEADER_TIME, HEADERS, WRITE_TIME
 from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.http.server.connection import Connection
-from support.aio import asynchronous
 from support.frontkit import (
     KEYED,
     ConnectionWithTransport,
@@ -63,7 +62,6 @@ BEGUN: dict[str, tuple[bytes, int, str | None]] = {
 }
 
 
-@asynchronous
 @pytest.mark.parametrize(("begun", "seconds", "limit"), BEGUN.values(), ids=BEGUN)
 async def test_heads_and_bodies_have_their_times(begun: bytes, seconds: int, limit: str | None) -> None:
     """A late head or body ends the connection. That is counted unless nothing had arrived, because browsers connect in advance."""
@@ -78,7 +76,6 @@ async def test_heads_and_bodies_have_their_times(begun: bytes, seconds: int, lim
     assert counted(given) == ({} if limit is None else {limit: 1})  # type: ignore[unreachable]
 
 
-@asynchronous
 async def test_the_time_of_a_body_begins_with_the_end_of_its_head() -> None:
     """A head that came slowly takes nothing of it; bytes that trickle in do not turn it back."""
     line = dial(serving(), LIMITS).send(POST[:20])
@@ -92,7 +89,6 @@ async def test_the_time_of_a_body_begins_with_the_end_of_its_head() -> None:
     assert line.transport.closed
 
 
-@asynchronous
 async def test_no_room() -> None:
     """One more than there is room for is answered 503 and closed; when one goes, there is room for another."""
     given = serving()
@@ -117,7 +113,6 @@ async def test_no_room() -> None:
     assert ConnectionWithTransport(again, transport).send(HEALTH).answers() == [200]
 
 
-@asynchronous
 async def test_no_room_to_say_so() -> None:
     """Beyond some that wait for their end, connections are closed without a word; all of them are counted, none is forgotten."""
     given = serving()
@@ -132,7 +127,6 @@ async def test_no_room_to_say_so() -> None:
     assert not lines[0].connection.shared.rejected and len(lines[0].connection.shared.connections) == 1
 
 
-@asynchronous
 async def test_a_head_of_many_small_fields_is_not_put_together() -> None:
     """A far too large head is refused as it is read. Nothing of it is kept, not even in the parser."""
     given = serving(header_limit=2000, query_limit=100)
@@ -259,7 +253,6 @@ def test_an_answer_that_never_comes_does_not_hold_up_the_end(loop: str) -> None:
             assert read_all(caller) == b""
 
 
-@asynchronous
 async def test_connections_of_one_server_share_a_state() -> None:
     """Connections of one server share their state; those of another server do not. Each connection asks for the contract."""
     given = [serving().service, serving().service]
@@ -273,7 +266,6 @@ async def test_connections_of_one_server_share_a_state() -> None:
     assert first.contract is second.contract is given[1] and third.contract is given[0]
 
 
-@asynchronous
 async def test_the_number_of_answers() -> None:
     """It counts the answers on all connections of the server, from 0 on."""
     given = serving().service
@@ -284,12 +276,8 @@ async def test_the_number_of_answers() -> None:
     assert make.answered == 2
 
 
-@asynchronous
 async def test_draining() -> None:
-    """After `drain`, every answer is the last of its connection, on existing and new connections of any server.
-
-    That holds also for a server that has no connection yet.
-    """
+    """After `drain`, every answer is the last of its connection, on existing and new connections of any server."""
     given = serving().service
     make = ConnectionFactory(lambda: given, ConnectionLimits())
     state = State()

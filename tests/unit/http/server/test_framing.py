@@ -19,7 +19,6 @@ from flagsvc.http.messages import Response
 from flagsvc.http.reached_limits import Reached
 from flagsvc.http.server.request_parser import origin_form
 from flagsvc.testing import RecordingLog, turns
-from support.aio import asynchronous
 from support.frontframing import HIDDEN, LAST, REFUSED, TAKEN, TOO_LARGE
 from support.frontkit import (
     KEYED,
@@ -41,14 +40,10 @@ THE_LAST = {
 """Heads → the statuses that their answers may have."""
 
 
-@asynchronous
 @pytest.mark.parametrize("name", THE_LAST)
 @in_pieces
 async def test_the_last_request_of_a_connection(name: str, size: int) -> None:
-    """Odd framing, a version that keeps no connection, and too large a head, for every kind of its end.
-
-    There is one answer, the connection closes, and the bytes after it are not parsed as a request. A good head may have its answer.
-    """
+    """Odd framing, a version that keeps no connection, and too large a head, for every kind of its end."""
     data, statuses = THE_LAST[name]
     data += HIDDEN
     step = size if len(data) < 10_000 else size * 7_000
@@ -59,7 +54,6 @@ async def test_the_last_request_of_a_connection(name: str, size: int) -> None:
     assert line.transport.over and b" 404 " not in line.transport.data
 
 
-@asynchronous
 @pytest.mark.parametrize("name", TAKEN)
 @in_pieces
 async def test_good_framing_is_taken(name: str, size: int) -> None:
@@ -71,14 +65,12 @@ async def test_good_framing_is_taken(name: str, size: int) -> None:
     assert not line.transport.over
 
 
-@asynchronous
 async def test_a_host_is_not_needed_in_old_versions() -> None:
     """HTTP/1.0 has no Host header, so a missing Host is no fault there."""
     line = dial(serving(), quiet=True).send(b"GET /proxy/health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
     assert line.answers() == [200] and not line.transport.over
 
 
-@asynchronous
 async def test_a_tunnel_is_not_opened() -> None:
     """CONNECT is refused. The bytes after it are for the other end of the tunnel, so they are no request."""
     for data in (
@@ -100,7 +92,6 @@ class Admitting(Contract):
         self.later = later
 
     def check_head(self, call: Call) -> Call:
-        """Admit."""
         return call
 
     def answer(self, call: Call, body: bytes) -> Any:
@@ -108,15 +99,12 @@ class Admitting(Contract):
         return asyncio.sleep(0, self.early_refusal(404)) if self.later else self.early_refusal(404)
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
-        """Refuse."""
         return Response(status, [(b"content-length", b"0")], [], b"")
 
     def fail(self, call: Call, error: Exception) -> Response:
-        """Refuse."""
         return self.early_refusal(500)
 
 
-@asynchronous
 @pytest.mark.parametrize("later", [False, True], ids=["at once", "later"])
 async def test_a_tunnel_is_not_opened_behind_the_head(later: bool) -> None:
     """The same holds where a contract decides by more than the head."""
@@ -143,7 +131,6 @@ SPLITTING = (
 )
 
 
-@asynchronous
 @pytest.mark.parametrize("data", SPLITTING)
 @pytest.mark.parametrize(
     "settings", [{}, {"cors_origin": ("https://*.example",)}, {"cors_origin": ("https://a.example",)}]

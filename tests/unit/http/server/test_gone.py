@@ -11,7 +11,7 @@ import pytest
 
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.testing import turns
-from support.aio import asynchronous, until
+from support.aio import until
 from support.frontkit import Serving, dial, get, open_connections, serving
 from support.waiting import wait_until
 from unit.http.server.test_end import dialled, loop, served
@@ -22,7 +22,6 @@ CALLERS = 100
 ASKED = get("/proxy?userId=somebody")
 
 
-@asynchronous
 async def test_the_enricher_ends_with_its_caller() -> None:
     """A connection that is lost takes its task and its enricher along; another's go on."""
     given = serving(slow=True)
@@ -43,7 +42,6 @@ async def test_the_enricher_ends_with_its_caller() -> None:
     assert given.left == CALLERS - 1
 
 
-@asynchronous
 async def test_who_sends_no_more_may_be_gone() -> None:
     """Its answer has a second more to be made; each answer that it asked for has."""
     given = serving(slow=True)
@@ -66,7 +64,6 @@ async def test_who_sends_no_more_may_be_gone() -> None:
     assert not gone.connection.shared.server.tasks
 
 
-@asynchronous
 async def test_work_that_somebody_else_has_taken_over_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs in a thread, say, is not taken back."""
     given = serving()

@@ -19,7 +19,6 @@ from flagsvc.http.reached_limits import WRITE_TIME
 from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.http.server.asgi import MAX_WAITING, AsgiApp
 from flagsvc.testing import turns
-from support.aio import asynchronous
 from support.frontkit import ConnectionWithTransport, FakeTransport, State, head
 from unit.http.server.test_framing import Admitting
 
@@ -36,11 +35,9 @@ class Recorded(Parts):
         self.ends = 0
 
     def on_open(self) -> None:
-        """Send the first part."""
         self.send(b"first;")
 
     def on_end(self) -> None:
-        """Count."""
         self.ends += 1
 
 
@@ -52,7 +49,6 @@ class Streaming(Admitting):
         self.made: list[Recorded] = []
 
     async def respond(self) -> Response:
-        """Return the answer."""
         self.made.append(Recorded())
         return PartsResponse(200, [(b"content-type", b"text/plain")], [], self.made[-1])
 
@@ -70,7 +66,6 @@ class Scene:
         self.factory = ConnectionFactory(lambda: self.contract, limits or ConnectionLimits())
 
     def dial(self, **transport: Any) -> ConnectionWithTransport:
-        """Return a new connection."""
         line = ConnectionWithTransport(self.factory(None, self.state, {}), FakeTransport(**transport))
         line.transport.protocol = line.connection
         line.connection.connection_made(line.transport)
@@ -88,7 +83,6 @@ def body_of(line: ConnectionWithTransport) -> bytes:
     return bytes(line.transport.data).partition(b"\r\n\r\n")[2]
 
 
-@asynchronous
 async def test_chunks_come_when_they_are_sent_and_the_end_is_told() -> None:
     """HTTP/1.1 gets chunks and the last one; the connection closes after it. An empty part is no end."""
     line, parts = await Scene().stream()
@@ -105,7 +99,6 @@ async def test_chunks_come_when_they_are_sent_and_the_end_is_told() -> None:
     assert parts.ends == 1
 
 
-@asynchronous
 async def test_old_http_gets_plain_bytes() -> None:
     """HTTP/1.0 knows no chunks, so the end of the connection ends the body."""
     line, parts = await Scene().stream(head("GET /stream HTTP/1.0", "Connection: keep-alive"))
@@ -115,7 +108,6 @@ async def test_old_http_gets_plain_bytes() -> None:
 
 
 @pytest.mark.parametrize("how", ["lost", "ends its half", "closed by memory", "sends too much"])
-@asynchronous
 async def test_the_end_of_the_connection_ends_the_stream_at_once(how: str) -> None:
     """The program knows it in the same turn, and nothing is written afterwards."""
     line, parts = await Scene(ConnectionLimits(lingered=10)).stream()
@@ -133,7 +125,6 @@ async def test_the_end_of_the_connection_ends_the_stream_at_once(how: str) -> No
     assert bytes(line.transport.data) == written
 
 
-@asynchronous
 async def test_a_slow_reader_is_dropped() -> None:
     """When the transport is full, the next part drops the caller. One that reads again in time goes on."""
     scene = Scene()
@@ -151,7 +142,6 @@ async def test_a_slow_reader_is_dropped() -> None:
     assert other.transport.aborted and others.ends == 1, "without a further part, the write timeout does it"
 
 
-@asynchronous
 async def test_an_idle_stream_is_no_request_under_way() -> None:
     """No time limit ends it, no budget counts it, and no task waits for it."""
     scene = Scene()
@@ -162,7 +152,6 @@ async def test_an_idle_stream_is_no_request_under_way() -> None:
 
 
 @pytest.mark.parametrize("how", ["drain", "shutdown"])
-@asynchronous
 async def test_a_process_that_ends_does_not_wait_for_streams(how: str) -> None:
     """Every stream ends in order and at once, a slow one without; a new one is over after its beginning."""
     scene = Scene()
@@ -179,7 +168,6 @@ async def test_a_process_that_ends_does_not_wait_for_streams(how: str) -> None:
     assert late.transport.closed and parts.ends == 1 and body_of(late).endswith(b"0\r\n\r\n")
 
 
-@asynchronous
 async def test_a_caller_that_goes_before_the_head_opens_nothing() -> None:
     """Its parts are never opened, so a program that counts them at their opening counts right."""
     scene = Scene()
@@ -190,7 +178,6 @@ async def test_a_caller_that_goes_before_the_head_opens_nothing() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-@asynchronous
 async def test_any_order_of_events(seed: int) -> None:
     """Whatever happens in which order: the parts end once, and what was written is a beginning of whole chunks."""
     draw, scene = random.Random(seed), Scene()
@@ -217,7 +204,6 @@ async def test_any_order_of_events(seed: int) -> None:
         assert parts.ends == 1 and parts.outlet is None
 
 
-@asynchronous
 async def test_an_idle_stream_takes_little_memory() -> None:
     """Many of them together, with their connections and the transports of this test."""
     scene = Scene()
@@ -266,7 +252,6 @@ class Mounted:
         return task, self.contract.made[0]
 
 
-@asynchronous
 async def test_mounted_in_another_server() -> None:
     """The parts are messages, and the last one ends the body."""
     scene = Mounted()
@@ -278,7 +263,6 @@ async def test_mounted_in_another_server() -> None:
     assert parts.ends == 1 and not scene.sent[-1].get("more_body")
 
 
-@asynchronous
 async def test_mounted_a_caller_goes_or_does_not_read() -> None:
     """The stream ends at once when the server tells that the caller has gone, and when too much waits."""
     scene = Mounted()

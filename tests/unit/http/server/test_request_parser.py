@@ -1,7 +1,4 @@
-"""Where bytes are cut, and the result of parsing a piece.
-
-Header names and their kinds.
-"""
+"""Where bytes are cut, and the result of parsing a piece. Header names and their kinds."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flagsvc.http.server import ConnectionLimits
-from support.aio import asynchronous, until
+from support.aio import until
 from support.frontkit import KEYED, dial, get, head, serving
 
 LIMITS = ConnectionLimits(keep_alive_s=5, head_s=10, body_s=10, write_s=3, linger_s=2, shutdown_s=4)
@@ -16,7 +16,6 @@ HEALTH = get("/proxy/health")
 POST = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2")
 
 
-@asynchronous
 async def test_patience_begins_with_a_request() -> None:
     """The clock of one request is not that of the next, and bytes that trickle in do not turn it back."""
     line = dial(serving(), LIMITS)
@@ -32,7 +31,6 @@ async def test_patience_begins_with_a_request() -> None:
     assert line.transport.closed
 
 
-@asynchronous
 async def test_keep_alive() -> None:
     """Between two requests a connection may rest for a while."""
     line = dial(serving(), LIMITS).send(HEALTH)
@@ -44,7 +42,6 @@ async def test_keep_alive() -> None:
     assert line.transport.closed
 
 
-@asynchronous
 async def test_making_an_answer_takes_its_time() -> None:
     """While the application works, nothing is cut off."""
     slow = serving(slow=True)
@@ -56,7 +53,6 @@ async def test_making_an_answer_takes_its_time() -> None:
     await until(line.transport.answered)
 
 
-@asynchronous
 async def test_a_caller_who_takes_nothing() -> None:
     """Is cut off after a while without progress, also when the answer was the last one."""
     for last in ((), ("Connection: close",)):
@@ -69,7 +65,6 @@ async def test_a_caller_who_takes_nothing() -> None:
         assert line.transport.aborted
 
 
-@asynchronous
 async def test_lingering_ends() -> None:
     """After an answer that closes, the rest of the request is waited for briefly."""
     line = dial(serving(), LIMITS).send(head("POST /proxy HTTP/1.1", "Expect: 100-continue", "Content-Length: 9"))
@@ -80,7 +75,6 @@ async def test_lingering_ends() -> None:
     assert line.transport.closed
 
 
-@asynchronous
 async def test_the_clock_stands_still_without_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock ticks only while there are connections. It reports answered requests to the server."""
     loop = asyncio.get_running_loop()
@@ -103,7 +97,6 @@ async def test_the_clock_stands_still_without_connections(monkeypatch: pytest.Mo
     assert not state.connections
 
 
-@asynchronous
 async def test_the_end_of_the_server() -> None:
     """An idle connection is closed. A started request is finished, and its answer says that it is the last."""
     resting, fresh = dial(serving(), LIMITS).send(HEALTH), dial(serving(), LIMITS)
@@ -117,7 +110,6 @@ async def test_the_end_of_the_server() -> None:
     assert b"connection: close" in begun.transport.data and begun.transport.closed and begun.answers() == [200]
 
 
-@asynchronous
 async def test_the_end_of_the_server_while_an_answer_is_made() -> None:
     """The current request is answered; later ones are not."""
     slow = serving(slow=True)
@@ -129,7 +121,6 @@ async def test_the_end_of_the_server_while_an_answer_is_made() -> None:
     assert line.answers() == [200] and b"connection: close" in line.transport.data and line.transport.ended
 
 
-@asynchronous
 async def test_the_end_of_the_server_in_the_middle_of_a_request() -> None:
     """A request that does not get on is waited for less than otherwise; a body that is not wanted is not waited for."""
     begun = dial(serving(), LIMITS).send(POST)
@@ -143,7 +134,6 @@ async def test_the_end_of_the_server_in_the_middle_of_a_request() -> None:
     assert answered.transport.ended and answered.answers("PUT") == [405]
 
 
-@asynchronous
 async def test_the_end_of_the_server_while_nothing_is_taken() -> None:
     """A caller that does not read has less time then."""
     line = dial(serving(), ConnectionLimits(write_s=50, shutdown_s=4), takes=10).send(get())
@@ -154,7 +144,6 @@ async def test_the_end_of_the_server_while_nothing_is_taken() -> None:
     assert line.transport.aborted
 
 
-@asynchronous
 async def test_before_the_end_of_the_server() -> None:
     """During the grace period requests are answered as usual, and each answer is the last of its connection."""
     line = dial(serving(), LIMITS).send(HEALTH)

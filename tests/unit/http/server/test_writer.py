@@ -15,7 +15,7 @@ from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.server.shared import SMALL
 from flagsvc.http.server.writer import MAX_ANSWERS, MAX_BYTES
 from flagsvc.testing import turns
-from support.aio import asynchronous, until
+from support.aio import until
 from support.frontkit import (
     KEYED,
     ConnectionWithTransport,
@@ -55,7 +55,6 @@ class Crowd:
         ]
 
 
-@asynchronous
 async def test_answers_of_one_turn_go_out_at_its_end() -> None:
     """Nothing is written while other connections may still be answered; when the loop has turned everything is, once each."""
     callers = Crowd(serving(), 3)
@@ -69,7 +68,6 @@ async def test_answers_of_one_turn_go_out_at_its_end() -> None:
     assert callers.statuses() == [[200, 200, 200]] * 3
 
 
-@asynchronous
 async def test_many_answers_do_not_wait_for_more() -> None:
     """At this number of answers, all are written within the turn."""
     callers = Crowd(serving(), MAX_ANSWERS + 1)
@@ -79,7 +77,6 @@ async def test_many_answers_do_not_wait_for_more() -> None:
     assert callers.statuses()[-1] == [200]
 
 
-@asynchronous
 async def test_many_bytes_do_not_wait_for_more() -> None:
     """At this number of bytes, all are written within the turn."""
     given = serving(MIDDLING)
@@ -93,7 +90,6 @@ async def test_many_bytes_do_not_wait_for_more() -> None:
     assert callers.statuses() == [[200]] * 20
 
 
-@asynchronous
 async def test_a_large_answer_does_not_overtake_a_small_one() -> None:
     """Ready answers of the same connection are written first."""
     callers = Crowd(serving(LARGE), 1)
@@ -105,7 +101,6 @@ async def test_a_large_answer_does_not_overtake_a_small_one() -> None:
     assert [len(body) > 65_536 for _, _, body in answers] == [False, True, False]
 
 
-@asynchronous
 async def test_a_word_to_go_on_does_not_overtake_an_answer() -> None:
     """The answer before comes first."""
     callers = Crowd(serving(), 1)
@@ -114,7 +109,6 @@ async def test_a_word_to_go_on_does_not_overtake_an_answer() -> None:
     assert transport.data.startswith(b"HTTP/1.1 200") and transport.data.endswith(b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
-@asynchronous
 @pytest.mark.parametrize(
     ("last", "lingers"), [(get("/proxy/health", "Connection: close"), False), (b"nonsense\r\n\r\n", True)]
 )
@@ -127,7 +121,6 @@ async def test_the_last_answer_is_written_before_the_end(last: bytes, lingers: b
     assert callers.statuses() == [[200, 400 if lingers else 200]]
 
 
-@asynchronous
 async def test_callers_who_are_gone_do_not_disturb_others() -> None:
     """The answer to a lost or closing connection is dropped; the others get theirs."""
     callers = Crowd(serving(), 4)
@@ -166,7 +159,6 @@ def gone(lines: list[ConnectionWithTransport]) -> list[int]:
     return [at for at, line in enumerate(lines) if line.transport.over]
 
 
-@asynchronous
 @pytest.mark.parametrize("begun", [HALF_A_HEAD, HALF_A_BODY], ids=["heads", "bodies"])
 async def test_many_unfinished_requests(begun: bytes) -> None:
     """The sum stays within the limit. Closed connections get a 503 with Retry-After. A complete request is answered."""
@@ -186,7 +178,6 @@ async def test_many_unfinished_requests(begun: bytes) -> None:
     assert given.service.reached.counts[MEMORY] == len(gone(lines))
 
 
-@asynchronous
 async def test_who_holds_most_is_let_go() -> None:
     """A request that grows beyond all others does not touch small requests that wait for their end."""
     given = serving(body_limit=1_000_000)
@@ -201,7 +192,6 @@ async def test_who_holds_most_is_let_go() -> None:
     assert held(lines[1]) == 0
 
 
-@asynchronous
 async def test_one_network_has_half() -> None:
     """Many connections from one network leave room for the others; a balancer that speaks for many callers may use all."""
     given = serving()
@@ -222,7 +212,6 @@ async def test_one_network_has_half() -> None:
     assert gone(balanced) == []
 
 
-@asynchronous
 async def test_what_is_given_back() -> None:
     """Complete requests, lost connections and closed connections are no longer charged."""
     given = serving()
@@ -238,7 +227,6 @@ async def test_what_is_given_back() -> None:
     assert (held(lines[0]), len(budget.holders), budget.networks) == (0, 0, {})
 
 
-@asynchronous
 async def test_answers_that_are_not_taken() -> None:
     """They count as well. Connections that read nothing and hold most are cut."""
     lines = from_networks(serving(many_flags(300, 8)), 12, takes=1_000)
@@ -259,7 +247,6 @@ def waiting_post(size: int) -> bytes:
     return head("POST /proxy HTTP/1.1", *fields) + body
 
 
-@asynchronous
 async def test_requests_that_wait_for_their_answers() -> None:
     """Their bodies are held as long as the answers are being made, so they count that long. Those that hold most are ended."""
     given = serving(slow=True, body_limit=50_000)
@@ -281,7 +268,6 @@ async def test_requests_that_wait_for_their_answers() -> None:
     assert held(small) == 0 and small.answers("POST") == [200]
 
 
-@asynchronous
 async def test_a_large_head_that_waits() -> None:
     """It counts until its answer is written; the next request of the connection begins at nothing."""
     given = serving(slow=True)

@@ -47,10 +47,7 @@ PROBLEMS: list[tuple[Any, list[tuple[str, str, str]]]] = [
 
 @pytest.mark.parametrize(("value", "expected"), PROBLEMS, ids=repr)
 def test_every_problem_is_told_with_its_place(value: Any, expected: list[tuple[str, str, str]]) -> None:
-    """An object tells first of its properties, in their order, then of unknown keys. The schema refuses what has problems.
-
-    A check raises for it, as for any other shape; what has none is returned as it is.
-    """
+    """An object tells first of its properties, in their order, then of unknown keys. The schema refuses what has problems."""
     assert [(fault.kind, fault.text, place_of(fault)) for fault in problems(SHELF, value)] == expected
     if value != {"books": [], 7: 1}:
         assert jsonschema_rs.validator_for(json_schema(SHELF)).is_valid(value) is (not expected)

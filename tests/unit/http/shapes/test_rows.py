@@ -261,10 +261,7 @@ def test_a_missing_property() -> None:
 
 
 def test_a_property_too_many() -> None:
-    """Path first, and the object as well as the property; a slash in the name stays, and an empty name is its object's path.
-
-    If the value has no place, its object is called root.
-    """
+    """Path first, and the object as well as the property; a slash in the name stays, and an empty name is its object's path."""
     item = details(THING, {"b": [{"c": "x", "a/b": 1}]})[0]
     assert item["message"] == (
         "The `/body/b/0` object of the request body does not allow additional properties. "

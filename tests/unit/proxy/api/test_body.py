@@ -1,7 +1,4 @@
-"""JSON bodies and the context in them.
-
-Media types, charsets and content codings of a request's body.
-"""
+"""JSON bodies and the context in them. Media types, charsets and content codings of a request's body."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from flagsvc.http import deadlines
 from flagsvc.http.reached_limits import ENRICHER_STUCK, ENRICHER_TIME, Reached
 from flagsvc.proxy.api.enrich import EnricherError, Enrichment
 from flagsvc.testing import FakeClock, RecordingLog
-from support.aio import asynchronous, until
+from support.aio import until
 
 SOON_S = 0.02
 
@@ -62,12 +62,8 @@ async def cancelled(context: Context) -> Context:
 
 
 @pytest.mark.parametrize(("fault", "error"), [(broken, "KeyError"), (cancelled, "CancelledError")])
-@asynchronous
 async def test_what_is_raised_stays_inside(fault: Callable[[Context], Any], error: str) -> None:
-    """The error carries the enricher's name, the log its name and place; neither the text.
-
-    What is cancelled by somebody else has raised: the request is not cancelled.
-    """
+    """The error carries the enricher's name, the log its name and place; neither the text."""
     scene = Scene(fault)
     for _ in range(2):
         with pytest.raises(EnricherError, match=f"^{fault.__name__}$") as caught:
@@ -79,7 +75,6 @@ async def test_what_is_raised_stays_inside(fault: Callable[[Context], Any], erro
 
 
 @pytest.mark.parametrize("fault", [hang, broken, cancelled])
-@asynchronous
 async def test_a_request_can_go_on_without(fault: Callable[[Context], Any]) -> None:
     """With `lenient`, a request continues with its original context after any failure, even if the enricher changed it."""
     context = Context(user_id="jane", properties={"tier": "gold"})
@@ -87,7 +82,6 @@ async def test_a_request_can_go_on_without(fault: Callable[[Context], Any]) -> N
     assert given.as_dict() == {"userId": "jane", "properties": {"tier": "gold"}}
 
 
-@asynchronous
 async def test_all_together_have_so_much_time() -> None:
     """The error names the enricher that ran at the end of the time; the error is that of one that raises."""
     before = asyncio.all_tasks()
@@ -101,12 +95,8 @@ async def test_all_together_have_so_much_time() -> None:
     await until(lambda: asyncio.all_tasks() == before)
 
 
-@asynchronous
 async def test_one_that_catches_its_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An enricher that catches its cancellation does not hold up the request.
-
-    It is logged and counted, and later enrichers are not called.
-    """
+    """An enricher that catches its cancellation does not hold up the request."""
     before = asyncio.all_tasks()
     monkeypatch.setattr(deadlines, "CANCEL_S", SOON_S)
     release, seen = asyncio.Event(), list[str]()
@@ -133,7 +123,6 @@ async def test_one_that_catches_its_cancellation(monkeypatch: pytest.MonkeyPatch
     assert seen == ["caught"]
 
 
-@asynchronous
 async def test_too_many_that_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """No more is begun: that is a failure like any other."""
     monkeypatch.setattr(deadlines, "MAX_STUCK", 0)

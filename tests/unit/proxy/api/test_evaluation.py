@@ -14,7 +14,6 @@ from flagsvc.engine.run import STRATEGY, TOGGLE, Fault
 from flagsvc.http.call import Call
 from flagsvc.http.etag import etag
 from flagsvc.http.messages import Response
-from support.aio import asynchronous
 from support.serving import EMPTY, FakeSnapshot, Serving, counts_of, request
 
 
@@ -36,10 +35,7 @@ def tag_of(response: Response) -> bytes:
 def test_time_and_entropy_only_where_they_are_used(
     noted: dict[str, Any], strategies: tuple[str, ...], timed: bool, random: bool
 ) -> None:
-    """A configuration that reads neither costs no look at the clock and no draw; custom strategies may look at the time.
-
-    A session is drawn where a draw counts.
-    """
+    """A configuration that reads neither costs no look at the clock and no draw; custom strategies may look at the time."""
     serving = Serving(FakeSnapshot(**noted), custom_strategies=strategies)
     serving.ask(b"GET", b"/proxy")
     (context,) = serving.snapshot.contexts
@@ -86,10 +82,7 @@ def test_a_kept_lookup_is_counted_each_time() -> None:
 
 @pytest.mark.parametrize("kind", [STRATEGY, TOGGLE])
 def test_an_answer_with_a_fault_is_not_kept(kind: str) -> None:
-    """The error may not occur again, so the cache does not keep the answer. A digest of the body is the tag.
-
-    A fault inside the engine is never silent.
-    """
+    """The error may not occur again, so the cache does not keep the answer. A digest of the body is the tag."""
     serving = Serving()
     for _ in range(3):
         serving.snapshot.memory.faults = [Fault(kind, "a", ValueError("x"))]
@@ -100,7 +93,6 @@ def test_an_answer_with_a_fault_is_not_kept(kind: str) -> None:
 
 
 @pytest.mark.parametrize("given", [5, "5"])
-@asynchronous
 async def test_an_enricher_that_gives_no_text(given: object) -> None:
     """A property that is a number becomes its text: the flags that read it see it, and the answer has the text's tag."""
 

@@ -161,11 +161,10 @@ def report(serving: Serving, *metrics: object, path: bytes = b"/api/frontend/cli
     assert serving.ask(b"POST", path, headers=headers, body=body).status == 200
 
 
-@pytest.mark.parametrize(
-    "path", [b"/proxy/client/metrics", b"/api/frontend/client/metrics", b"/api/proxy/client/metrics"]
-)
-def test_browsers_may_report_what_is_allowed(path: bytes) -> None:
+@pytest.mark.parametrize("api", [b"/proxy", b"/proxy/all", b"/api/frontend", b"/api/frontend/all", b"/api/proxy"])
+def test_browsers_may_report_what_is_allowed(api: bytes) -> None:
     """Only metrics that the option names are taken, as the proxy's own. Without the option there are none."""
+    path = api + b"/client/metrics"
     serving = Serving(impact_metrics=("sales", "7"))
     report(
         serving, COUNTER | {"name": "other"}, 7, COUNTER | {"samples": 7}, COUNTER, COUNTER | {"name": []}, path=path

@@ -122,8 +122,7 @@ def samples(lines: list[str], *names: str) -> list[str]:
 
 
 def test_counters_go_on_after_a_replacement() -> None:
-    """The counters of all environments of a name are added. Present values are of the present one alone, and requests count on
-    anyway."""
+    """The counters of all environments of a name are added. Present values are of the present one alone; requests count on."""
     first = count_former(one(requests=5, problems=3), {})
     former = {"a": count_former(one(problems=4), first)}
     of = several({"a": one(requests=5, problems=1), "b": one(problems=2)})._replace(former=former)
@@ -145,10 +144,7 @@ def test_counters_go_on_after_a_replacement() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_the_label_of_a_row(row: Row) -> None:
-    """Few rows are of the process alone. Every other row gets the name of the environment as its first label.
-
-    A process with a single environment has none.
-    """
+    """Few rows are of the process alone. Every other row gets the name of the environment as its first label."""
     [found] = divided([row], several({}))
     assert found.labels == (row.labels if row.name in OF_PROCESS else ("environment", *row.labels))
     assert found._replace(labels=row.labels, read=row.read) == row
@@ -193,10 +189,7 @@ def test_the_exact_text() -> None:
 
 
 def test_the_label_is_all_that_differs() -> None:
-    """Without the label, the page of a process with an environment is that of a process with this one alone.
-
-    One row is of several environments only.
-    """
+    """Without the label, the page of a process with an environment is that of a process with this one alone."""
     single = one(3, 2)
     lines = page(single._replace(environments=lambda: {"a": single}))
     assert 'environment="' not in "\n".join(page(single))

@@ -7,7 +7,6 @@ import pytest
 from flagsvc.proxy.api.readiness import AgeField, EnvironmentsReadiness, Readiness
 from flagsvc.proxy.configuration import Holder
 from flagsvc.testing import FakeClock
-from support.aio import asynchronous
 from support.serving import FakeSnapshot, holder_of
 
 
@@ -17,7 +16,6 @@ def made(max_staleness_s: float = 0, *, warm: bool = True) -> tuple[Readiness, H
     return Readiness(holder, clock, max_staleness_s), holder, clock
 
 
-@asynchronous
 async def test_before_the_first_check_staleness_counts_from_the_start() -> None:
     """After a restart during an outage, the stored configuration becomes stale as if the outage began with the restart."""
     readiness, _, clock = made(10)
@@ -46,7 +44,6 @@ def test_a_check_of_another_machine_is_not_in_the_future() -> None:
     assert (readiness.age_s, readiness.find_objection()) == (0.0, "")
 
 
-@asynchronous
 async def test_the_age_field() -> None:
     """Whole seconds, none before the first check, and the same list as long as the second is the same."""
     readiness, holder, clock = made()
@@ -119,7 +116,6 @@ def test_the_start_does_not_depend_on_probes() -> None:
     assert around.readiness.find_objection() == ""
 
 
-@asynchronous
 async def test_one_stale_environment_is_not_the_process() -> None:
     """The process is stale when no environment is ready any more; a cold one is told before a stale one. It has no age itself."""
     around = Several()

@@ -74,10 +74,7 @@ def total(service: Service) -> int:
     ],
 )
 def test_how_a_key_is_sent(listed: str, sent: bytes, opens: bool) -> None:
-    """A key opens the last service that it was put in with: alone or after `Bearer`, with blanks around it; nothing else does.
-
-    The table has only salted digests.
-    """
+    """A key opens the last service that it was put in with: alone or after `Bearer`, with blanks around it; nothing else does."""
     former, service, other = (Serving().service for _ in range(3))
     table = KeyTable([(listed, former), ("other", other), (listed, service)])
     assert table.find(sent) is (service if opens else None) and table.find(b"other") is other
@@ -147,10 +144,7 @@ def test_what_a_transport_asks_the_router() -> None:
 
 
 def test_another_contract() -> None:
-    """It answers the next request on every connection, and everything else that a transport asks.
-
-    A body goes to the environment that admitted it: keys that change between the head and the body do not matter to it.
-    """
+    """It answers the next request on every connection, and everything else that a transport asks."""
     routed = Routed()
     entrance = Entrance(routed.router)
     headers = [(b"authorization", b"key-a"), *FORM]

@@ -35,11 +35,12 @@ def post(serving: Serving, path: bytes, body: object) -> Response:
     return serving.ask(b"POST", path, headers=headers, body=content)
 
 
-def test_reports_belong_to_the_application(serving: Serving) -> None:
+@pytest.mark.parametrize("unnamed", [{}, {"instanceId": None}, {"instanceId": ""}])
+def test_reports_belong_to_the_application(serving: Serving, unnamed: dict[str, Any]) -> None:
     """Counts and registrations have its name and instance, cut to the length of a name."""
     reports: list[bool] = []
     serving.usage.on_report = lambda: reports.append(True)
-    report = {"appName": "s" * 300, "bucket": BUCKET}
+    report = {"appName": "s" * 300, "bucket": BUCKET} | unnamed
     assert post(serving, b"/api/client/metrics", report).status == 202
     [bucket] = serving.usage.peek_sources()
     assert (bucket.source, counts_of(bucket)) == (UsageSource("s" * 255, "default"), {"a": (2, 1, {})})
@@ -50,10 +51,7 @@ def test_reports_belong_to_the_application(serving: Serving) -> None:
 
 
 def test_bulk_reports(serving: Serving) -> None:
-    """The counts of an application have the instance that the report names for it. A wrong entry costs only itself.
-
-    An application without its start and interval is not registered: the upstream would refuse it.
-    """
+    """The counts of an application have the instance that the report names for it. A wrong entry costs only itself."""
     started = {"appName": "shop", "started": 5, "interval": 5}
     body: dict[str, Any] = {
         "applications": [

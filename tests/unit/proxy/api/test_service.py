@@ -10,7 +10,6 @@ import pytest
 from flagsvc.engine.context import Context
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Response
-from support.aio import asynchronous
 from support.serving import EMPTY, Serving, request
 
 
@@ -59,7 +58,6 @@ def test_answers_are_counted_by_endpoint() -> None:
 @pytest.mark.parametrize(
     ("current", "status"), [(..., 200), (None, 503), (object(), 500)], ids=["same", "gone", "broken"]
 )
-@asynchronous
 async def test_a_configuration_that_an_enricher_finds_and_leaves(current: Any, status: int) -> None:
     """With an enricher the answer is an awaitable. What happens to the configuration meanwhile is answered as at any time."""
 

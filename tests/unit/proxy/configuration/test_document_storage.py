@@ -16,7 +16,7 @@ from flagsvc.proxy.configuration.stores import (
     storage_key,
 )
 from flagsvc.testing import MemoryStore, RecordingLog, turns
-from support.aio import asynchronous, until
+from support.aio import until
 
 RECORD = StoredDocument(b'{"features":[]}\nmore', 'W/"one"')
 IDENTITY: dict[str, Any] = {"url": "u", "token": "t", "project": None, "name_prefix": None, "tags": ()}
@@ -76,13 +76,11 @@ class SlowStore(MemoryStore):
         return found
 
     async def set(self, key: str, data: bytes) -> None:
-        """Wait, then store."""
         await self.gate.wait()
         self.written.append(data)
         await super().set(key, data)
 
 
-@asynchronous
 async def test_of_many_records_only_the_last_is_written() -> None:
     """A slow store must not fall behind more and more, so only the last record is written."""
     store = SlowStore()
@@ -101,12 +99,8 @@ async def test_of_many_records_only_the_last_is_written() -> None:
     assert store.data["key"] == RECORD.pack()
 
 
-@asynchronous
 async def test_trouble_with_a_store_is_told_once_and_in_our_words() -> None:
-    """Two failures of the same kind, then success: two lines.
-
-    The text of anybody's exception may hold the document: its class and place are logged, for reading and writing.
-    """
+    """Two failures of the same kind, then success: two lines."""
     store, log = MemoryStore(), RecordingLog()
     document_storage = DocumentStorage(store, "key", log)
     store.fault = ValueError("cannot read: user-4711")
@@ -124,7 +118,6 @@ async def test_trouble_with_a_store_is_told_once_and_in_our_words() -> None:
     assert "4711" not in str(log.lines)
 
 
-@asynchronous
 async def test_what_could_not_be_stored_is_stored_as_soon_as_it_can() -> None:
     """If the disk was full, writing is retried later without a new configuration. What is already stored is not written again."""
     store, log = MemoryStore(), RecordingLog()
@@ -143,7 +136,6 @@ async def test_what_could_not_be_stored_is_stored_as_soon_as_it_can() -> None:
     assert store.data == {}
 
 
-@asynchronous
 async def test_a_store_that_hangs_is_asked_once() -> None:
     """Loading is given up after its time, so that it does not hold the start up. A second load waits for the first call instead
     of calling the store again. A late answer still counts."""
@@ -163,7 +155,6 @@ async def test_a_store_that_hangs_is_asked_once() -> None:
     assert await document_storage.load() == RECORD and store.asked == 3
 
 
-@asynchronous
 async def test_what_was_asked_for_under_another_key_is_not_taken() -> None:
     """An answer that comes after the key has changed is of another configuration."""
     store = SlowStore(former=StoredDocument(b"former"), present=StoredDocument(b"present"))
@@ -206,7 +197,6 @@ def test_a_plain_provider_that_hangs_does_not_hold_the_end_up() -> None:
         thread.join(10)
 
 
-@asynchronous
 async def test_another_key() -> None:
     """The present record is written under the new key at the next retry, and so are new records. The old record stays."""
     store = MemoryStore()
@@ -242,7 +232,6 @@ class ForgetfulServer(MemoryStore, StorageServer):
         """Do nothing."""
 
 
-@asynchronous
 async def test_a_server_that_has_lost_the_record_gets_it_again() -> None:
     """A poll without news looks for the record. An outage of the server is no error then."""
     server = ForgetfulServer()

@@ -14,7 +14,7 @@ from flagsvc.proxy.configuration.sources import FileSource, HttpSource, signatur
 from flagsvc.proxy.configuration.stores import FileStore, NoStore, storage_at
 from flagsvc.proxy.upstream import Fetched
 from flagsvc.testing import FakeClock, FakeSource, RecordingUpstream, turns
-from support.aio import asynchronous, until
+from support.aio import until
 from support.polling import DOWN, ONE, TWO, document, running
 
 LONG_AGO = 1_000_000_000
@@ -26,7 +26,6 @@ def write(path: Path, body: bytes, when: float = LONG_AGO) -> None:
     os.utime(path, (when, when))
 
 
-@asynchronous
 async def test_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:
     """Date, size and identity tell; a change of any of them is seen."""
     path, source = tmp_path / "flags.json", FileSource(tmp_path / "flags.json", clock=FakeClock(), refresh_ms=5000)
@@ -42,7 +41,6 @@ async def test_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:
     assert (await source.fetch(first.etag)).body == b"fours"
 
 
-@asynchronous
 async def test_a_file_is_read_again_at_every_refresh_interval(tmp_path: Path) -> None:
     """Some file systems do not tell by the date that something changed."""
     clock, path = FakeClock(), tmp_path / "flags.json"
@@ -59,7 +57,6 @@ async def test_a_file_is_read_again_at_every_refresh_interval(tmp_path: Path) ->
     assert (await settled.fetch(first.etag)).body is None
 
 
-@asynchronous
 async def test_a_very_young_file_has_no_etag(tmp_path: Path) -> None:
     """It may change again within the same tick of the file system's clock."""
     path = tmp_path / "flags.json"
@@ -70,7 +67,6 @@ async def test_a_very_young_file_has_no_etag(tmp_path: Path) -> None:
     assert (await source.fetch(None)).etag == signature(path.stat())
 
 
-@asynchronous
 async def test_a_file_that_is_not_there_or_cannot_be_read_is_an_upstream_error(tmp_path: Path) -> None:
     """The message names the path."""
     for path, kind in ((tmp_path / "missing", "not-found"), (tmp_path, "unexpected")):
@@ -79,14 +75,12 @@ async def test_a_file_that_is_not_there_or_cannot_be_read_is_an_upstream_error(t
         assert caught.value.kind == kind
 
 
-@asynchronous
 async def test_a_file_without_an_end_is_an_upstream_error() -> None:
     """A device that never ends is read to a bound."""
     with pytest.raises(UpstreamError, match="`/dev/zero` cannot be read: it has more than 268435456 bytes"):
         await FileSource(Path("/dev/zero"), clock=FakeClock(), refresh_ms=5000).fetch(None)
 
 
-@asynchronous
 async def test_a_file_that_changes_while_it_is_read_is_not_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,7 +101,6 @@ async def test_a_file_that_changes_while_it_is_read_is_not_taken(
     assert caught.value.kind == "document"
 
 
-@asynchronous
 async def test_a_change_of_the_file_is_served(tmp_path: Path) -> None:
     """Within the watching pace, a half-written file in between changes nothing (behaviour: Further options)."""
     path, clock = tmp_path / "flags.json", FakeClock()
@@ -123,7 +116,6 @@ async def test_a_change_of_the_file_is_served(tmp_path: Path) -> None:
     assert world.log.at("warn") == ["the configuration could not be fetched", "the configuration is fetched again"]
 
 
-@asynchronous
 async def test_a_change() -> None:
     """It is news at once, also to who asks later; until an answer is there no ETag is sent, which may be another document's."""
     api = FakeSource(DOWN, Fetched(b"{}", '"one"'))
@@ -144,7 +136,6 @@ async def test_a_change() -> None:
     late.cancel()
 
 
-@asynchronous
 async def test_a_change_while_it_is_asked() -> None:
     """An answer to the replaced token says nothing about the present token."""
     api = FakeSource(Fetched(b"{}", '"one"'))

@@ -23,7 +23,6 @@ from flagsvc.proxy.configuration.stores import (
     write_record,
 )
 from flagsvc.proxy.upstream import Limits
-from support.aio import asynchronous
 
 KEY = "0123abc"
 
@@ -102,7 +101,6 @@ STEPS = ("write", "fsync", "replace-1")
 @pytest.mark.parametrize(
     ("kind", "step"), [*(("flags", step) for step in (*STEPS, "replace-2")), *(("usage", step) for step in STEPS)]
 )
-@asynchronous
 async def test_a_stop_at_every_step_of_writing_leaves_what_was_whole(
     tmp_path: Path, kind: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

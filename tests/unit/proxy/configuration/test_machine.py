@@ -15,6 +15,7 @@ from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.testing import FakeClock, FakeSource, MemoryStore, etag_of, turns
 from support.polling import PollerScene, document
+from support.same_inputs import examples
 
 INTERVAL_S = 5.0
 DOCUMENTS = [document("one"), document("two"), document("one", "two"), document("three", more=True)]
@@ -107,7 +108,6 @@ class Outages(RuleBasedStateMachine):
 
     @rule(answer=st.sampled_from(DOCUMENTS))
     def a_document(self, answer: bytes) -> None:
-        """The upstream answers."""
         self.runner.run(self._poll(answer))
 
     @rule(answer=st.sampled_from(EMPTIES))
@@ -117,7 +117,6 @@ class Outages(RuleBasedStateMachine):
 
     @rule(answer=st.sampled_from([*BAD, *FAULTS]))
     def a_fault(self, answer: bytes | UpstreamError) -> None:
-        """The upstream fails."""
         self.runner.run(self._poll(answer))
 
     @rule()
@@ -163,11 +162,10 @@ class Outages(RuleBasedStateMachine):
         assert self.poller.is_running and self.poller.restarts == 0
 
     def teardown(self) -> None:
-        """Stop what runs."""
         if hasattr(self, "poller"):
             self.runner.run(self.poller.stop())
         self.runner.close()
 
 
 TestOutages = Outages.TestCase
-TestOutages.settings = settings(max_examples=80, stateful_step_count=25, deadline=None)
+TestOutages.settings = settings(max_examples=examples(80), stateful_step_count=25, deadline=None)

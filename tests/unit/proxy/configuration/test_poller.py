@@ -10,14 +10,13 @@ from flagsvc.proxy.configuration.sources import HttpSource
 from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.proxy.upstream import Fetched
 from flagsvc.testing import FakeSource, MemoryStore, RecordingUpstream, turns
-from support.aio import asynchronous, until
+from support.aio import until
 from support.polling import DOWN, EMPTY, ONE, REFUSED, TWO, WatchedPreparer, running, stored
 from unit.proxy.configuration.test_document_storage import SlowStore
 
 # ---- the ordinary life
 
 
-@asynchronous
 async def test_not_modified_changes_the_date_of_the_check_only() -> None:
     """Snapshot and document stay the very same objects."""
     async with running(ONE) as world:
@@ -29,7 +28,6 @@ async def test_not_modified_changes_the_date_of_the_check_only() -> None:
         assert world.holder.last_fetch_ms == world.holder.last_update_ms + 5000
 
 
-@asynchronous
 async def test_a_full_disk_at_the_start_costs_only_one_round() -> None:
     """What could not be stored is stored after the next good poll, also when that brings nothing new."""
     store = MemoryStore()
@@ -43,7 +41,6 @@ async def test_a_full_disk_at_the_start_costs_only_one_round() -> None:
         assert StoredDocument.unpack(store.data["key"]).body == ONE
 
 
-@asynchronous
 async def test_the_end_waits_for_what_is_being_stored() -> None:
     """A process that stops right after a new document starts with that document the next time."""
     store = SlowStore()
@@ -57,7 +54,6 @@ async def test_the_end_waits_for_what_is_being_stored() -> None:
         assert StoredDocument.unpack(store.data["key"]).body == ONE
 
 
-@asynchronous
 async def test_the_same_bytes_without_an_etag_are_no_change() -> None:
     """An upstream that knows no ETags does not cause a new snapshot every five seconds."""
     prepared: list[bytes] = []
@@ -69,7 +65,6 @@ async def test_the_same_bytes_without_an_etag_are_no_change() -> None:
         assert world.source.etags == [None, None, '"new"']
 
 
-@asynchronous
 async def test_a_refresh_interval_of_0_polls_until_the_first_success_and_never_again() -> None:
     """Failures before it are retried (specification: Options)."""
     async with running(DOWN, DOWN, ONE, TWO, refresh_ms=0) as world:
@@ -80,7 +75,6 @@ async def test_a_refresh_interval_of_0_polls_until_the_first_success_and_never_a
         assert (world.serves, len(world.source.etags), world.poller.restarts) == (["one"], 3, 0)
 
 
-@asynchronous
 async def test_a_refresh_interval_of_0_still_confirms_an_empty_document() -> None:
     """A document that was held back is not a success."""
     async with running(EMPTY, EMPTY, refresh_ms=0, store=stored(ONE, None)) as world:
@@ -94,7 +88,6 @@ async def test_a_refresh_interval_of_0_still_confirms_an_empty_document() -> Non
 # ---- trouble
 
 
-@asynchronous
 async def test_a_cold_start_retries_soon() -> None:
     """A proxy that starts a moment before its upstream does not make callers wait for a refresh interval."""
     async with running(*[DOWN] * 5, ONE) as world:
@@ -102,7 +95,6 @@ async def test_a_cold_start_retries_soon() -> None:
         assert world.serves == ["one"]
 
 
-@asynchronous
 async def test_a_token_that_is_refused_at_a_cold_start_may_be_made_a_moment_later() -> None:
     """The proxy and the token may come in any order: a refused token is retried soon at a cold start."""
     async with running(*[REFUSED] * 9, ONE, REFUSED, REFUSED) as world:
@@ -112,7 +104,6 @@ async def test_a_token_that_is_refused_at_a_cold_start_may_be_made_a_moment_late
         assert (world.serves, world.holder.state) == (["one"], "refused")
 
 
-@asynchronous
 async def test_odd_features_are_served_named_and_counted() -> None:
     """They count apart from left-out features; a flood of them is cut short in the log and on the page."""
     odd = json.dumps({"features": [{"name": f"f{at}", "enabled": at} for at in range(25)] + [7]}).encode()
@@ -131,7 +122,6 @@ async def test_odd_features_are_served_named_and_counted() -> None:
         assert (len(notes.left_out), len(notes.odd)) == (1, 20)
 
 
-@asynchronous
 async def test_a_long_name_is_cut_in_the_log_and_on_the_page() -> None:
     """A document can have names of a megabyte, and twenty are named."""
     async with running(json.dumps({"features": [{"name": "\n" + "f" * 9999, "enabled": 1}]}).encode()) as world:
@@ -142,7 +132,6 @@ async def test_a_long_name_is_cut_in_the_log_and_on_the_page() -> None:
         assert note.endswith("...") and len(note) == 510
 
 
-@asynchronous
 async def test_an_unexpected_exception_does_not_end_the_loop() -> None:
     """An unexpected exception is counted and logged. The configuration is still served, and polling continues."""
     faults = [RuntimeError("bug")]
@@ -159,7 +148,6 @@ async def test_an_unexpected_exception_does_not_end_the_loop() -> None:
         assert (world.poller.restarts, world.serves) == (1, ["two"])
 
 
-@asynchronous
 async def test_a_source_that_is_cheap_to_ask_is_asked_at_its_own_pace() -> None:
     """Never slower than the refresh interval, and with a back-off of a few steps only."""
     async with running(source=FakeSource(ONE, *[DOWN] * 9, pace=0.5)) as world:
@@ -172,7 +160,6 @@ async def test_a_source_that_is_cheap_to_ask_is_asked_at_its_own_pace() -> None:
 # ---- what is told
 
 
-@asynchronous
 async def test_every_poll_is_counted_by_what_it_brought() -> None:
     """Failures in a row are counted too, until a poll goes well. The last check is the last poll that went well."""
     script = (ONE, ONE, Fetched(bytes(bytearray(ONE))), DOWN, REFUSED, b"{", EMPTY, TWO, DOWN)
@@ -189,7 +176,6 @@ async def test_every_poll_is_counted_by_what_it_brought() -> None:
         assert world.holder.event_counts == counts
 
 
-@asynchronous
 async def test_nothing_was_checked_by_reading_what_is_stored() -> None:
     """Storage and bootstrap do not show when the upstream confirmed a document, and do not end a series of failures."""
     bootstrap = FakeSource(TWO)
@@ -209,7 +195,6 @@ async def test_nothing_was_checked_by_reading_what_is_stored() -> None:
 # ---- a poll that is requested
 
 
-@asynchronous
 async def test_a_requested_poll_is_made_at_once() -> None:
     """The interval starts again. Nothing waits for a request any more when the poller has stopped."""
     source, tasks = HttpSource(RecordingUpstream(FakeSource(ONE, TWO))), asyncio.all_tasks()
@@ -222,7 +207,6 @@ async def test_a_requested_poll_is_made_at_once() -> None:
     assert (world.clock.sleeping, asyncio.all_tasks()) == ([], tasks)
 
 
-@asynchronous
 async def test_a_poll_that_is_requested_during_another_is_not_missed() -> None:
     """It follows at once."""
     documents = FakeSource(ONE, TWO)
@@ -236,7 +220,6 @@ async def test_a_poll_that_is_requested_during_another_is_not_missed() -> None:
         assert (world.serves, world.clock.monotonic()) == (["two"], 0.0)
 
 
-@asynchronous
 async def test_what_is_noted() -> None:
     """A failure notes its words and moment; the recovery removes the words, and a change of state notes when."""
     async with running(ONE, DOWN, DOWN, TWO, TWO) as world:

@@ -10,7 +10,7 @@ import pytest
 from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.proxy.upstream import Fetched
 from flagsvc.testing import FakeSource, MemoryStore, etag_of, turns
-from support.aio import asynchronous, until
+from support.aio import until
 from support.polling import DOWN, EMPTY, ONE, PREPARE, TWO, PollerScene, WatchedPreparer, document, running, stored
 from unit.proxy.configuration.test_document_storage import SlowStore
 
@@ -19,7 +19,6 @@ READ = ["the stored configuration could not be read", "the stored configuration 
 USED = ["the stored configuration cannot be used", "the stored configuration can be used"]
 
 
-@asynchronous
 async def test_a_fault_in_what_was_stored_does_not_cost_the_bootstrap() -> None:
     """If compiling the stored document fails unexpectedly, the bootstrap document is still used."""
 
@@ -35,12 +34,8 @@ async def test_a_fault_in_what_was_stored_does_not_cost_the_bootstrap() -> None:
         assert "a bug" not in str(world.log.lines)
 
 
-@asynchronous
 async def test_a_storage_that_was_away_at_the_start() -> None:
-    """While the upstream is down, the storage is read again.
-
-    Its failure is logged once, and its document is served when it can be read.
-    """
+    """While the upstream is down, the storage is read again."""
     store = stored(ONE, '"etag"')
     store.fault = OSError("away")
     async with running(DOWN, DOWN, DOWN, TWO, store=store) as world:
@@ -65,7 +60,6 @@ async def test_a_storage_that_was_away_at_the_start() -> None:
         (StoredDocument(b"[]", None).pack(), USED),
     ],
 )
-@asynchronous
 async def test_a_stored_document_that_was_of_no_use_at_the_start(data: bytes, told: list[str]) -> None:
     """The start continues as if nothing were stored. Another may have been stored since, by another process."""
     store = MemoryStore()
@@ -80,7 +74,6 @@ async def test_a_stored_document_that_was_of_no_use_at_the_start(data: bytes, to
         assert said == told
 
 
-@asynchronous
 async def test_a_304_about_what_was_stored_does_not_confirm_the_bootstrap() -> None:
     """The 304 belongs to the stored document, which the bootstrap document has replaced."""
     source, bootstrap = FakeSource(ONE), FakeSource(document("boot"))
@@ -95,7 +88,6 @@ async def test_a_304_about_what_was_stored_does_not_confirm_the_bootstrap() -> N
         assert (world.serves, world.holder.state, source.etags) == (["one"], "fresh", [etag_of(ONE), None])
 
 
-@asynchronous
 async def test_the_upstream_may_give_the_bootstrap_document() -> None:
     """The document then counts as the upstream's: it is stored, and its ETag is sent."""
     source, boot = FakeSource(document("boot")), document("boot")
@@ -109,7 +101,6 @@ async def test_the_upstream_may_give_the_bootstrap_document() -> None:
 
 
 @pytest.mark.parametrize("answer", [DOWN, b"{", Fetched(None), RuntimeError("bug"), RuntimeError()])
-@asynchronous
 async def test_a_failed_bootstrap_is_a_warning(answer: Any) -> None:
     """It never stops the start."""
     async with running(ONE, bootstrap=FakeSource(answer)) as world:
@@ -120,7 +111,6 @@ async def test_a_failed_bootstrap_is_a_warning(answer: Any) -> None:
         assert not isinstance(answer, RuntimeError) or str(line.fields["error"]).startswith("RuntimeError at ")
 
 
-@asynchronous
 async def test_an_empty_bootstrap_does_not_turn_everything_off() -> None:
     """An empty bootstrap document is ignored if something is served; otherwise it makes the proxy ready."""
     async with running(DOWN, store=stored(ONE, None), bootstrap=FakeSource(EMPTY)) as world:
@@ -132,7 +122,6 @@ async def test_an_empty_bootstrap_does_not_turn_everything_off() -> None:
         assert (world.serves, world.holder.state) == ([], "bootstrapped")
 
 
-@asynchronous
 async def test_a_storage_that_hangs_does_not_hold_the_upstream_up() -> None:
     """The upstream is polled meanwhile, without a log line. A late stored document replaces nothing, here or in the storage."""
     store = SlowStore(key=OLD)
@@ -152,7 +141,6 @@ async def test_a_storage_that_hangs_does_not_hold_the_upstream_up() -> None:
         assert (world.serves, world.source.etags) == (["three"], [None, etag_of(TWO)])
 
 
-@asynchronous
 async def test_a_slow_storage_serves_where_the_upstream_fails() -> None:
     """Its document is served as soon as it answers, after any number of failed polls. It is read once, without a log line."""
     store = SlowStore(key=OLD)
@@ -169,7 +157,6 @@ async def test_a_slow_storage_serves_where_the_upstream_fails() -> None:
         assert world.source.etags[-1] == '"old"'
 
 
-@asynchronous
 async def test_an_empty_document_waits_for_the_storage() -> None:
     """An empty document of the upstream must not turn off stored toggles, even if reading them takes a moment."""
     store = SlowStore(key=OLD)
@@ -182,7 +169,6 @@ async def test_an_empty_document_waits_for_the_storage() -> None:
         assert (world.serves, world.holder.state) == (["one"], "restored")  # type: ignore[comparison-overlap]
 
 
-@asynchronous
 async def test_stopping_ends_a_storage_that_hangs() -> None:
     """The stop works before the first poll and after it."""
     for passing in (False, True):
@@ -194,7 +180,6 @@ async def test_stopping_ends_a_storage_that_hangs() -> None:
         assert not world.holder.is_ready
 
 
-@asynchronous
 async def test_a_holder_that_was_handed_over_is_not_set_back() -> None:
     """Storage, bootstrap and a single empty document do not replace it, because it may be newer."""
     world = PollerScene(FakeSource(EMPTY, TWO), bootstrap=FakeSource(ONE), store=stored(ONE, etag_of(ONE)))
@@ -208,7 +193,6 @@ async def test_a_holder_that_was_handed_over_is_not_set_back() -> None:
     await world.poller.stop()
 
 
-@asynchronous
 async def test_stopping_ends_a_bootstrap_that_hangs() -> None:
     """The stop also ends everything else that is in progress."""
     bootstrap, source = FakeSource(ONE), FakeSource(ONE)

@@ -17,7 +17,6 @@ from flagsvc.core.errors import DocumentError
 from flagsvc.engine.compile import CompileOptions, Compiler, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.proxy.configuration.prepare import HASHED_BYTES, SLICE_BYTES, Preparer, decode, filter_features
-from support.aio import asynchronous
 from support.polling import PREPARE, document
 
 
@@ -79,7 +78,6 @@ def test_a_whole_number_of_any_length_is_json(digits: int) -> None:
     assert type(read[0]) is int
 
 
-@asynchronous
 async def test_a_document_that_utf_8_cannot_say_is_passed_on_escaped() -> None:
     """A filter that leaves features out writes the rest again, lone surrogates included."""
     body = rb'{"features":[{"name":"a\ud800","enabled":true,"strategies":[]},{"name":"b"}]}'
@@ -92,7 +90,6 @@ def test_a_byte_order_mark_is_skipped() -> None:
     assert decode(b'\xef\xbb\xbf{"a":1}') == {"a": 1}
 
 
-@asynchronous
 async def test_without_a_filter_the_document_is_passed_on_byte_for_byte() -> None:
     """Its ETag is strong and depends only on the bytes."""
     body = b'{ "features" : [ {"name":"a"} ] }'
@@ -120,7 +117,6 @@ async def turns_during(work: Awaitable[object]) -> int:
     return turns
 
 
-@asynchronous
 async def test_a_large_document_is_compiled_in_slices() -> None:
     """The event loop has its turn after every slice; a small document is compiled on the spot."""
     assert await turns_during(PREPARE(document("a"), None)) <= 2
@@ -128,7 +124,6 @@ async def test_a_large_document_is_compiled_in_slices() -> None:
     assert await turns_during(PREPARE(many, None)) > len(many) / SLICE_BYTES
 
 
-@asynchronous
 async def test_a_compilation_that_is_given_up_releases_its_document() -> None:
     """An environment may go in the middle of a refresh. Nothing waits for the collector, which would come much later."""
     body = document(*[f"flag-{at}-{'x' * 100}" for at in range(2000)])
@@ -148,7 +143,6 @@ async def test_a_compilation_that_is_given_up_releases_its_document() -> None:
         gc.enable()
 
 
-@asynchronous
 async def test_a_long_document_is_hashed_in_slices() -> None:
     """The tag is the same as from hashing at once."""
     body = document("a", filler="x" * (2 * HASHED_BYTES))
@@ -157,7 +151,6 @@ async def test_a_long_document_is_hashed_in_slices() -> None:
     assert await turns_during(PREPARE(body, None)) > 2
 
 
-@asynchronous
 async def test_what_did_not_change_is_taken_over() -> None:
     """A toggle whose bytes are the same is the same object in the next snapshot; one whose bytes changed is not."""
     first = (await PREPARE(document("a", "b"), None)).snapshot
@@ -179,7 +172,6 @@ ODD = [
 ]
 
 
-@asynchronous
 async def test_a_document_that_only_a_patient_decoder_takes_gives_the_same_in_slices() -> None:
     """Lone surrogates, huge numbers, a byte order mark, a key that comes twice, features that are none."""
     for body in ODD:
@@ -189,7 +181,6 @@ async def test_a_document_that_only_a_patient_decoder_takes_gives_the_same_in_sl
         assert [str(each) for each in sliced.problems] == [str(each) for each in whole.problems]
 
 
-@asynchronous
 async def test_what_is_refused_at_once_is_refused_in_slices() -> None:
     """Text that is not JSON or not UTF-8, a wrong shape and deep nesting are refused in slices too."""
     nested = b'{"features":[{"name":"a","x":' + b"[" * 50_000 + b"]" * 50_000 + b"}]}"
@@ -208,7 +199,6 @@ async def test_what_is_refused_at_once_is_refused_in_slices() -> None:
         assert str(in_slices.value) == str(at_once.value)
 
 
-@asynchronous
 async def test_with_a_filter_only_what_is_wanted_is_passed_on() -> None:
     """The filter holds for server-side SDKs, too. The kept features are unchanged; if all are kept, so are the document's bytes."""
     body = document("apple", "berry", "avocado", segments=[], more=1)

@@ -21,7 +21,6 @@ from flagsvc.proxy.configuration.stores import (
     write_record,
 )
 from flagsvc.testing import MemoryStore
-from support.aio import asynchronous
 
 KEY = "0123abc"
 
@@ -31,7 +30,6 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@asynchronous
 async def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     """Files have mode 0600 in a folder with 0700, with any umask. Each record is a file beside the configuration."""
     folder = tmp_path / "state" / "flagsvc"
@@ -48,7 +46,6 @@ async def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
 
 
-@asynchronous
 async def test_keys_do_not_see_each_other(tmp_path: Path) -> None:
     """Counts of one environment are never sent to another; nor is a configuration taken for counts."""
     one, two = FileRecordStore(tmp_path, "one"), FileRecordStore(tmp_path, "two")
@@ -59,7 +56,6 @@ async def test_keys_do_not_see_each_other(tmp_path: Path) -> None:
     assert FileStore(tmp_path).get("one") == b"flags"
 
 
-@asynchronous
 async def test_a_damaged_record_is_an_error_and_never_half_of_one(tmp_path: Path) -> None:
     """A record that is cut off, changed in any byte or has bytes after it is an error, in a folder and in a provider."""
     store = MemoryStore()
@@ -76,7 +72,6 @@ async def test_a_damaged_record_is_an_error_and_never_half_of_one(tmp_path: Path
                 await each.get("0a")
 
 
-@asynchronous
 async def test_temporary_files_of_killed_processes_are_swept_away(tmp_path: Path) -> None:
     """Old ones of this key; no file that a process may be writing now, and no file of another key."""
     old, young, foreign = (tmp_path / name for name in (f".{KEY}.aa.tmp", f".{KEY}.0b-bb.tmp", ".other.aa.tmp"))
@@ -90,7 +85,6 @@ async def test_temporary_files_of_killed_processes_are_swept_away(tmp_path: Path
         assert [path.exists() for path in (old, young, foreign)] == [False, True, True]
 
 
-@asynchronous
 async def test_a_removal_counts_once_the_name_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A removed record is ours, even if the folder cannot be synced."""
     record_store = FileRecordStore(tmp_path, KEY)
@@ -105,7 +99,6 @@ async def test_a_removal_counts_once_the_name_is_gone(tmp_path: Path, monkeypatc
     assert not await record_store.remove("0a")
 
 
-@asynchronous
 async def test_records_are_bounded(tmp_path: Path) -> None:
     """Processes that are killed again and again do not fill the disk; who has a record may go on writing it."""
     record_store = FileRecordStore(tmp_path, KEY)
@@ -119,7 +112,6 @@ async def test_records_are_bounded(tmp_path: Path) -> None:
     assert len(await record_store.names()) == MAX_RECORDS
 
 
-@asynchronous
 async def test_a_provider_of_two_methods_has_one_record_for_each_instance() -> None:
     """A record that exists at the start is of an earlier run. A record that was put later is our own."""
     store = MemoryStore()

@@ -14,7 +14,7 @@ from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.configuration import retire as retiring
 from flagsvc.proxy.configuration.holder import ConfigurationDocument
 from flagsvc.proxy.configuration.retire import SLICE_OBJECTS, retire
-from support.aio import asynchronous, until
+from support.aio import until
 
 
 class Thing:
@@ -50,7 +50,6 @@ def replaced(count: int) -> list[weakref.ref[Thing]]:
     return seen
 
 
-@asynchronous
 async def test_a_large_configuration_goes_in_slices() -> None:
     """Never more than a slice between two turns of the loop, and in the end all of it."""
     seen = replaced(SLICE_OBJECTS * 3 - 10)
@@ -62,7 +61,6 @@ async def test_a_large_configuration_goes_in_slices() -> None:
     assert all(before - after <= SLICE_OBJECTS for before, after in pairwise(alive))
 
 
-@asynchronous
 async def test_what_is_still_used_is_left_alone() -> None:
     """A request that waits for an enricher has the former configuration. Its containers are emptied when it has ended."""
     used: Any = Heavy(50)
@@ -77,7 +75,6 @@ async def test_what_is_still_used_is_left_alone() -> None:
         await until(lambda: not any(each() for each in seen))
 
 
-@asynchronous
 async def test_what_is_used_for_long_is_let_go() -> None:
     """After some tries a release knows nothing of a container any more, and its last user releases it."""
     used: Any = Heavy(50)

@@ -13,14 +13,13 @@ from flagsvc.proxy.pages import unfolding
 from flagsvc.proxy.pages.desk import PagesContract
 from flagsvc.proxy.pages.flags import PAGE_SIZE
 from flagsvc.reasons.unfolded import Unfolded
-from support.aio import asynchronous, until
+from support.aio import until
 from support.desk_scene import HOSTILE, DeskScene, serve
 from unit.proxy.pages.test_pages_status import features
 
 NAMES = ["<script>alert(1)</script>", "a/b c?d.json", "child", "everyone", "new-checkout", "off"]
 
 
-@asynchronous
 async def test_the_list_in_words() -> None:
     """Each flag is told as a sentence, with its variants and what it needs; a malformed one is not served."""
     desk = DeskScene()
@@ -39,7 +38,6 @@ async def test_the_list_in_words() -> None:
     assert "25 % by userId, group new-checkout" in page and "only if toggle new-checkout is on" in page
 
 
-@asynchronous
 async def test_no_name_becomes_markup() -> None:
     """Names, descriptions, values, searches and contexts are escaped on every page."""
     desk = DeskScene()
@@ -58,7 +56,6 @@ async def test_no_name_becomes_markup() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@asynchronous
 async def test_every_name_has_a_page(name: str) -> None:
     """The list links to it, and its data is at the same address with `.json`."""
     desk = DeskScene()
@@ -67,7 +64,6 @@ async def test_every_name_has_a_page(name: str) -> None:
     assert (await desk.data(f"/ui/flags/{segment(name)}.json"))["flag"]["name"] == name
 
 
-@asynchronous
 async def test_strange_names() -> None:
     """Half a surrogate pair, a mark for right-to-left text and 500 characters do no harm."""
     names = ["half \ud800", "\u202eright", "n" * 500]
@@ -78,7 +74,6 @@ async def test_strange_names() -> None:
         assert (await desk.data("/ui/try.json", method="POST", form={"flag": "half"}))["result"]["fitting"] == 1
 
 
-@asynchronous
 async def test_search_and_pages() -> None:
     """The search ignores case; the address has the search and the number of the page."""
     desk = DeskScene(document=features(*(f"flag-{at:04}" for at in range(2 * PAGE_SIZE + 1))))
@@ -92,7 +87,6 @@ async def test_search_and_pages() -> None:
     assert "No flag fits" in await desk.text("/ui/flags?q=none")
 
 
-@asynchronous
 async def test_how_often_flags_were_asked_for() -> None:
     """The counts go on over a post to the upstream, and counts that come back are not counted twice."""
     desk = DeskScene()
@@ -112,7 +106,6 @@ async def test_how_often_flags_were_asked_for() -> None:
     assert "on 3 · off 0" in await desk.text("/ui/flags/everyone")
 
 
-@asynchronous
 async def test_a_new_configuration_is_shown() -> None:
     """What is kept belongs to one snapshot."""
     desk = DeskScene()
@@ -122,7 +115,6 @@ async def test_a_new_configuration_is_shown() -> None:
     assert before["revision"] != after["revision"] and [each["name"] for each in after["flags"]] == ["flag-0000"]
 
 
-@asynchronous
 async def test_what_is_kept_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """A while after the last use, nothing of the unfolded document is left, and the next use makes it again."""
     monkeypatch.setattr(unfolding, "KEEP_S", 0.01)
@@ -144,7 +136,6 @@ async def test_what_is_kept_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(desk.only.holder.current.names) == 6, "the served snapshot is whole"
 
 
-@asynchronous
 async def test_without_a_configuration() -> None:
     """The pages say that there is none, as callers are told; an unknown flag and environment are a 404."""
     cold = DeskScene(document=None)
@@ -155,7 +146,6 @@ async def test_without_a_configuration() -> None:
         assert (await desk.ask(path)).status == 404
 
 
-@asynchronous
 async def test_several_environments() -> None:
     """The address names the environment, and the pages of one lead to its own."""
     desk = DeskScene(environments={"one": {"client_keys": "a"}, "two": {"client_keys": "b", "name_prefix": "new"}})

@@ -24,12 +24,11 @@ from flagsvc.settings.load import accepted, resolve
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.render import as_json
 from flagsvc.testing import FakeClock, RecordingLog
-from support.aio import asynchronous, until
+from support.aio import until
 from support.desk_scene import DOCUMENT, ELSEWHERE, HOSTILE, KEY, LOCAL, DeskScene, header, serve
 from unit.pages.test_live import Caller
 
 
-@asynchronous
 async def test_a_fresh_configuration() -> None:
     """The page and its data tell what callers get."""
     desk = DeskScene()
@@ -51,7 +50,6 @@ def test_a_state_has_one_word() -> None:
 
 
 @pytest.mark.parametrize("state", list(State))
-@asynchronous
 async def test_every_state_has_words(state: State) -> None:
     """No state is missing, and the page of each renders."""
     desk = DeskScene(document=None)
@@ -66,7 +64,6 @@ def test_every_objection_of_readiness_has_words() -> None:
     assert set(OBJECTIONS) == {"", COLD, DRAINING, NO_WORKER, STALE}
 
 
-@asynchronous
 async def test_a_failure() -> None:
     """The error is told in words without secrets, with the number of failures and the next attempt."""
     desk = DeskScene(flagsvc_api_token="secret-token")
@@ -80,7 +77,6 @@ async def test_a_failure() -> None:
     assert "no answer to &lt;***&gt;" in page and "14 times in a row" in page and "in 3 s" in page
 
 
-@asynchronous
 async def test_several_environments() -> None:
     """Each has a block of its own."""
     desk = DeskScene(environments={"one": {"client_keys": "a"}, "two": {"client_keys": "b"}})
@@ -89,7 +85,6 @@ async def test_several_environments() -> None:
     assert "<bdi>two</bdi>" in await desk.text("/ui/status")
 
 
-@asynchronous
 async def test_the_process_drains() -> None:
     """Readiness says why callers should go elsewhere."""
     desk = DeskScene()
@@ -109,7 +104,6 @@ GIVEN = {
 }
 
 
-@asynchronous
 async def test_the_options_in_effect() -> None:
     """Each option of the command is there, with the same source; no secret is."""
     resolved = resolve(GIVEN, None, {"port": "3001"})
@@ -127,7 +121,6 @@ async def test_the_options_in_effect() -> None:
     assert "environment FLAGSVC_PROXY_CLIENT_KEYS" in page and "options have their defaults" in page
 
 
-@asynchronous
 async def test_options_of_environments(tmp_path: Path) -> None:
     """Each environment has its own."""
     file = tmp_path / "flagsvc.toml"
@@ -147,7 +140,6 @@ async def test_options_of_environments(tmp_path: Path) -> None:
     assert "token-of-one" not in page and "key-of-one" not in page
 
 
-@asynchronous
 async def test_options_in_code() -> None:
     """A program that gave its options itself is told so."""
     assert "given in code" in await DeskScene().text("/ui/config")
@@ -168,7 +160,6 @@ async def sign_in(desk: DeskScene) -> str:
     return (header(signed_in, "set-cookie") or "").partition(";")[0]
 
 
-@asynchronous
 async def test_seconds_and_revisions(monkeypatch: Any) -> None:
     """Every second is told, and a revision or a state once; the events name no flag."""
     monkeypatch.setattr(pages_desk, "SECOND_S", 0.002)
@@ -185,7 +176,6 @@ async def test_seconds_and_revisions(monkeypatch: Any) -> None:
     caller.parts.lose()
 
 
-@asynchronous
 async def test_who_may_listen() -> None:
     """The checks are those of the other pages: the Host on this machine, and a key elsewhere. HEAD opens no stream."""
     desk = DeskScene()
@@ -202,7 +192,6 @@ async def test_who_may_listen() -> None:
     caller.parts.lose()
 
 
-@asynchronous
 async def test_who_is_signed_in() -> None:
     """A page may ask whether its viewer still may see it: an empty answer, else the way to the sign-in."""
     elsewhere = DeskScene(ELSEWHERE, admin_page_keys=[KEY])
@@ -213,7 +202,6 @@ async def test_who_is_signed_in() -> None:
     assert "data-alive" not in await elsewhere.text("/ui/status", host=ELSEWHERE)
 
 
-@asynchronous
 async def test_one_session_does_not_take_all() -> None:
     """A session and a key hold a few streams each; who has another session gets a stream."""
     desk = DeskScene(ELSEWHERE, admin_page_keys=[KEY])
@@ -230,7 +218,6 @@ async def test_one_session_does_not_take_all() -> None:
         each.parts.lose()
 
 
-@asynchronous
 async def test_a_stream_ends_with_its_session(monkeypatch: Any) -> None:
     """After signing out the next second ends the stream."""
     monkeypatch.setattr(pages_desk, "SECOND_S", 0.002)
@@ -252,7 +239,6 @@ def test_every_limit_has_words() -> None:
     assert set(WHY) == set(LIMITS)
 
 
-@asynchronous
 async def test_a_revision_names_the_flags_that_it_changed() -> None:
     """Added, removed and changed flags are told, also those whose segment changed; names are escaped."""
     desk = DeskScene()
@@ -273,7 +259,6 @@ async def test_a_revision_names_the_flags_that_it_changed() -> None:
     assert flags["new-checkout"]["revision"] == last["revision"] and flags["everyone"]["first"]
 
 
-@asynchronous
 async def test_changes_are_bounded_and_states_are_told() -> None:
     """The last 50 revisions stay, with at most 100 names each; a change of the state is told in words."""
     desk = DeskScene(document=features("one"))
@@ -288,7 +273,6 @@ async def test_changes_are_bounded_and_states_are_told() -> None:
     assert "fresh → <b>stale</b>" in await desk.text("/ui/changes")
 
 
-@asynchronous
 async def test_sums_of_flags_that_are_gone_are_dropped() -> None:
     """A flag that comes back begins at 0."""
     desk = DeskScene(document=features("one", "two"))
@@ -301,7 +285,6 @@ async def test_sums_of_flags_that_are_gone_are_dropped() -> None:
     assert (counters.since_start("one"), counters.since_start("two")) == ((0, 0), (1, 0))
 
 
-@asynchronous
 async def test_the_usage_is_sorted_and_searched() -> None:
     """The flag that was asked for most comes first."""
     desk = DeskScene(document=features("one", "two"))
@@ -326,7 +309,6 @@ class Counters:
         return {("flagsvc_http_requests", "/proxy", "GET", status): each for status, each in self.counts.items()}
 
 
-@asynchronous
 async def test_the_last_hour_is_known_before_a_page_asks() -> None:
     """The recorder keeps an hour and no more: by 15 seconds or by minutes, each in the bar of its time. Failures leave gaps."""
     clock, counters, log = FakeClock(), Counters(), RecordingLog()
@@ -353,7 +335,6 @@ async def test_the_last_hour_is_known_before_a_page_asks() -> None:
     task.cancel()
 
 
-@asynchronous
 async def test_several_pages_ask_in_a_second() -> None:
     """The present rate is that of at least a second, however often pages ask."""
     clock, counters = FakeClock(), Counters()
@@ -366,7 +347,6 @@ async def test_several_pages_ask_in_a_second() -> None:
     assert now is not None and now.requests == 4.0
 
 
-@asynchronous
 async def test_the_picture_of_the_traffic() -> None:
     """The page that is opened first has the minutes before it, as a picture with numbers; without requests it says so."""
     desk = DeskScene()

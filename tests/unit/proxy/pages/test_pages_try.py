@@ -11,7 +11,6 @@ from flagsvc.engine.context import FIELDS
 from flagsvc.engine.explain import explain
 from flagsvc.proxy.pages.trying import EXPLAINED, LISTED
 from flagsvc.testing import RecordingLog
-from support.aio import asynchronous
 from support.desk_scene import DeskScene
 from unit.proxy.pages.test_pages_status import features
 
@@ -40,7 +39,6 @@ class Raises(Strategy):
     name = "raises"
 
     def is_enabled(self, parameters: object, context: ContextView) -> bool:
-        """Raise."""
         raise ValueError(context.user_id)
 
 
@@ -49,7 +47,6 @@ def add_hour(context: Context) -> Context:
     return context.replace(properties={**context.properties, "hour": "9"})
 
 
-@asynchronous
 async def test_the_form_offers_what_flags_read() -> None:
     """The fields of all flags, or of one and its parents; nothing else."""
     desk = DeskScene()
@@ -71,7 +68,6 @@ async def test_the_form_offers_what_flags_read() -> None:
         {"userId": "55", "plan": "team", "region": "eu"},
     ],
 )
-@asynchronous
 async def test_the_answers_are_those_of_callers(fields: dict[str, str]) -> None:
     """Each flag is on or off as the snapshot says, and the page shows every step with the whole explanation."""
     desk = DeskScene()
@@ -89,7 +85,6 @@ async def test_the_answers_are_those_of_callers(fields: dict[str, str]) -> None:
     assert ("region is eu" in page and "bucket" in page) or "userId" not in fields
 
 
-@asynchronous
 async def test_every_step_is_shown() -> None:
     """Also steps that were not reached, with changes that would turn the answer."""
     desk = DeskScene()
@@ -102,7 +97,6 @@ async def test_every_step_is_shown() -> None:
     assert 'class="turning"' in page
 
 
-@asynchronous
 async def test_custom_strategies_and_enrichers_take_part() -> None:
     """The context after the enrichers is shown, and what a strategy raised."""
     desk = DeskScene(document=CUSTOM, custom_strategies=[Hours(), Raises()], exp_custom_enrichers=[add_hour])
@@ -115,7 +109,6 @@ async def test_custom_strategies_and_enrichers_take_part() -> None:
     assert snapshot is not None and snapshot.take_faults() == [], "callers' logs do not get the faults of this page"
 
 
-@asynchronous
 async def test_enrichers_get_what_callers_sent() -> None:
     """As for callers, the forced environment and the defaults come after the enrichers."""
     seen: list[str | None] = []
@@ -130,14 +123,12 @@ async def test_enrichers_get_what_callers_sent() -> None:
     assert result["context"]["appName"]
 
 
-@asynchronous
 async def test_too_many_fields() -> None:
     """They are refused, and not shown again."""
     answer = await DeskScene().ask("/ui/try", "POST", {f"field.n{each}": "v" for each in range(400)})
     assert answer.status == 400 and b"more than 300 fields" in answer.body and b"n399" not in answer.body
 
 
-@asynchronous
 async def test_an_enricher_that_fails() -> None:
     """The page says so, the log says where, and neither has the context."""
 
@@ -151,7 +142,6 @@ async def test_an_enricher_that_fails() -> None:
     assert len(log.lines) >= 1 and MARKED not in repr(log.lines)
 
 
-@asynchronous
 async def test_the_context_is_kept_nowhere() -> None:
     """A marked value is in the answer to its own request, in no header of it, and in no later page or log."""
     log = RecordingLog()
@@ -163,7 +153,6 @@ async def test_the_context_is_kept_nowhere() -> None:
     assert MARKED not in "".join(later) and MARKED not in repr(log.lines)
 
 
-@asynchronous
 async def test_wrong_values() -> None:
     """A time that is none and a value that is too long are told, and what was typed stays."""
     desk = DeskScene(context_value_limit=1000)
@@ -173,7 +162,6 @@ async def test_wrong_values() -> None:
     assert answer.status == 400 and "userId" in json.loads(answer.body)["problems"][0]
 
 
-@asynchronous
 async def test_many_flags() -> None:
     """The first are explained, further ones listed; a name narrows them, and the exact one comes first."""
     names = [f"flag-{each:03}" for each in range(EXPLAINED + LISTED + 5)] + ["flag"]

@@ -7,13 +7,11 @@ import asyncio
 from flagsvc.proxy.tokens import Budget
 from flagsvc.proxy.tokens.lookup import MAX_ASKED, MAX_WAITING
 from flagsvc.testing import FakeClock, turns
-from support.aio import asynchronous
 from support.lookup_scene import FRONTEND, RATE, SERVER, lookup_scene
 
 # ---- questions
 
 
-@asynchronous
 async def test_a_caller_comes_while_a_question_is_on_its_way() -> None:
     """It waits for the same answer, also if the first one goes away; other tokens wait for the next question."""
     async with lookup_scene() as world:
@@ -28,7 +26,6 @@ async def test_a_caller_comes_while_a_question_is_on_its_way() -> None:
         assert world.questions == [["a"], ["b"]]
 
 
-@asynchronous
 async def test_many_tokens_in_one_question() -> None:
     """A question holds at most a hundred tokens, those that wait longest first, each once."""
     async with lookup_scene() as world:
@@ -43,7 +40,6 @@ async def test_many_tokens_in_one_question() -> None:
         assert [token for each in world.questions for token in each] == [f"token-{number}" for number in range(253)]
 
 
-@asynchronous
 async def test_the_budget() -> None:
     """For any demand, a process sends no more requests than its rate, and as many at once as one second allows."""
     async with lookup_scene() as world:
@@ -59,7 +55,6 @@ async def test_the_budget() -> None:
     assert len(world.questions) >= RATE * 19, "nearly all of the budget is used"
 
 
-@asynchronous
 async def test_one_budget_for_several_environments() -> None:
     """Two look-ups of one process share its budget."""
     clock = FakeClock()
@@ -73,7 +68,6 @@ async def test_one_budget_for_several_environments() -> None:
         assert min(len(one.questions), len(other.questions)) > RATE * 4
 
 
-@asynchronous
 async def test_a_pause_refills_the_budget_for_one_second_only() -> None:
     """After an hour of silence, as many requests as one second allows go out at once, and no more."""
     clock = FakeClock()
@@ -91,7 +85,6 @@ async def test_a_pause_refills_the_budget_for_one_second_only() -> None:
 # ---- bounds for callers
 
 
-@asynchronous
 async def test_many_networks_have_a_bound_too() -> None:
     """However many networks ask, only so many tokens wait, and they do not wait long."""
     async with lookup_scene() as world:
@@ -106,7 +99,6 @@ async def test_many_networks_have_a_bound_too() -> None:
         assert await asyncio.gather(*flood) == [None] * MAX_WAITING + [1.0] * 50
 
 
-@asynchronous
 async def test_many_requests_with_the_same_token_have_a_bound() -> None:
     """They need one question, but each waiting request holds its body."""
     async with lookup_scene() as world:
@@ -119,7 +111,6 @@ async def test_many_requests_with_the_same_token_have_a_bound() -> None:
         assert await asyncio.gather(*flood[:MAX_WAITING]) == [None] * MAX_WAITING and len(world.questions) == 1
 
 
-@asynchronous
 async def test_networks_take_turns() -> None:
     """A question holds equally many tokens of each network, so that a late caller does not wait long."""
     async with lookup_scene() as world:

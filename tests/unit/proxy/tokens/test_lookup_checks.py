@@ -12,13 +12,11 @@ from flagsvc.proxy.tokens import Budget, lookup
 from flagsvc.proxy.tokens.book import KnownToken, digest_of, unpack
 from flagsvc.proxy.tokens.lookup import LONGEST_PAUSE_S, STORE_S
 from flagsvc.testing import FakeClock, turns
-from support.aio import asynchronous
 from support.lookup_scene import AWAY, FRONTEND, INTERVAL_S, RATE, SERVER, LookupScene, MemoryTokens, lookup_scene
 
 # ---- on request
 
 
-@asynchronous
 async def test_a_request_while_a_question_is_on_its_way() -> None:
     """The answer may be older than the request: the token is asked about once more."""
     async with lookup_scene() as world:
@@ -32,7 +30,6 @@ async def test_a_request_while_a_question_is_on_its_way() -> None:
         assert world.questions == [["a"], ["a"]]
 
 
-@asynchronous
 async def test_a_check_on_request_while_the_upstream_is_away() -> None:
     """Every token stays known. Each request asks at once, also within a pause; the answer counts when it comes."""
     async with lookup_scene() as world:
@@ -50,7 +47,6 @@ async def test_a_check_on_request_while_the_upstream_is_away() -> None:
         assert world.revoked == ["a"] and await world.find("new") is None, "the pause is over for unknown tokens, too"
 
 
-@asynchronous
 async def test_many_tokens_are_checked_within_the_budget() -> None:
     """A thousand tokens are ten questions, in the time that the budget gives them, however often they are requested."""
     names = [f"token-{number}" for number in range(1000)]
@@ -69,7 +65,6 @@ async def test_many_tokens_are_checked_within_the_budget() -> None:
         assert len(world.questions) <= 11 * RATE
 
 
-@asynchronous
 async def test_a_token_that_is_forgotten_before_it_is_checked() -> None:
     """It is not asked about: that would make it known again."""
     async with lookup_scene() as world:
@@ -80,7 +75,6 @@ async def test_a_token_that_is_forgotten_before_it_is_checked() -> None:
         assert world.questions == [] and world.lookup.known == 0
 
 
-@asynchronous
 async def test_the_regular_check_obeys_the_upstream() -> None:
     """Within a pause that the upstream has asked for, for any reason, known tokens are not asked about; they stay known."""
     async with lookup_scene() as world:
@@ -103,7 +97,6 @@ async def test_the_regular_check_obeys_the_upstream() -> None:
 # ---- after a restart
 
 
-@asynchronous
 async def test_a_restart_asks_again() -> None:
     """A stored token works at once when it is used, and is asked about then: one that was revoked ends."""
     clock = FakeClock()
@@ -120,7 +113,6 @@ async def test_a_restart_asks_again() -> None:
         assert len(other.questions) == 1, "each is asked about once"
 
 
-@asynchronous
 async def test_an_upstream_that_is_away_is_left_alone() -> None:
     """However many stored tokens are used during an outage, they cause one question in a minute."""
     clock, names = FakeClock(), [f"token-{number}" for number in range(50)]
@@ -141,7 +133,6 @@ async def test_an_upstream_that_is_away_is_left_alone() -> None:
 # ---- what is stored
 
 
-@asynchronous
 async def test_random_tokens_are_not_stored() -> None:
     """Only a change of known tokens writes the record: callers could otherwise have it written all the time."""
     async with lookup_scene() as world:
@@ -161,7 +152,6 @@ async def test_random_tokens_are_not_stored() -> None:
         assert world.store.saved == 2
 
 
-@asynchronous
 async def test_each_check_is_stored() -> None:
     """The moments in the record are those of the last check, while the process runs, and not only at its end."""
     async with lookup_scene() as world:
@@ -174,7 +164,6 @@ async def test_each_check_is_stored() -> None:
             assert stored["checked"] > began + (number - 1) * INTERVAL_S and world.store.saved == number + 1
 
 
-@asynchronous
 async def test_a_store_that_fails_is_tried_again() -> None:
     """The pauses grow to a minute, without another change; then the record is stored."""
     async with lookup_scene() as world:
@@ -193,10 +182,8 @@ async def test_a_store_that_fails_is_tried_again() -> None:
         assert world.store.saved == before
 
 
-@asynchronous
 async def test_processes_that_share_a_record() -> None:
-    """Each process adds its known tokens, until it has asked again. No other process stores a token that a process has taken
-    back."""
+    """Each process adds its known tokens, until it has asked again. No process stores a token that another has taken back."""
     clock = FakeClock()
     async with lookup_scene(clock=clock) as one, lookup_scene(one.store, clock) as other:
         await one.know("of-one", "of-both")
@@ -229,7 +216,6 @@ def known_in(world: LookupScene) -> set[str]:
     return {name for name in names if started.lookup.book.find(name)}
 
 
-@asynchronous
 async def test_a_token_that_only_storage_knows() -> None:
     """It is stored again as long as it is there, and forgotten when another process has taken it back."""
     clock = FakeClock()
@@ -250,7 +236,6 @@ async def test_a_token_that_only_storage_knows() -> None:
 # ---- an upstream that does not answer
 
 
-@asynchronous
 async def test_no_question_within_a_pause() -> None:
     """After a failure no caller waits and nothing is asked until the pause is over; it grows to a minute."""
     async with lookup_scene() as world:
@@ -267,7 +252,6 @@ async def test_no_question_within_a_pause() -> None:
         assert pauses == sorted(pauses) and pauses[0] == 1.0 and 30.0 <= pauses[-1] <= 60.0
 
 
-@asynchronous
 async def test_a_check_that_fails_in_the_middle_goes_on() -> None:
     """Tokens that could not be checked are checked when the upstream answers again, and not an interval later."""
     async with lookup_scene() as world:
@@ -283,7 +267,6 @@ async def test_a_check_that_fails_in_the_middle_goes_on() -> None:
         assert world.revoked == ["token-249"]
 
 
-@asynchronous
 async def test_an_upstream_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """A caller does not wait for ever, but the answer counts when it comes."""
     monkeypatch.setattr(lookup, "WAIT_S", 0.0)
@@ -297,7 +280,6 @@ async def test_an_upstream_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) 
         assert await world.find("a") == FRONTEND and len(world.questions) == 1
 
 
-@asynchronous
 async def test_an_unexpected_error() -> None:
     """The loop starts again after a pause, and answers those that still wait; no new caller needs to come for that."""
     async with lookup_scene() as world:
@@ -310,7 +292,6 @@ async def test_an_unexpected_error() -> None:
         world.restarts = 1
 
 
-@asynchronous
 async def test_nothing_is_asked_about_nothing() -> None:
     """If all callers have their answers before a question may go out, no question goes out."""
     clock = FakeClock()
@@ -328,7 +309,6 @@ async def test_nothing_is_asked_about_nothing() -> None:
 # ---- storage and the end
 
 
-@asynchronous
 async def test_what_storage_tells_is_told() -> None:
     """Once for each token: after the start, and when another process has added some. What is known already is not told again."""
     clock = FakeClock()
@@ -346,7 +326,6 @@ async def test_what_storage_tells_is_told() -> None:
         assert other.restored == [[digest_of("first")], [digest_of("second")]]
 
 
-@asynchronous
 async def test_an_old_stored_token_is_asked_about() -> None:
     """A token that was checked long ago is asked about first; it counts while the upstream is away, and not if it is revoked."""
     clock = FakeClock()
@@ -363,7 +342,6 @@ async def test_an_old_stored_token_is_asked_about() -> None:
         assert (await back.find("a"), await back.find("b")) == (None, SERVER)
 
 
-@asynchronous
 async def test_a_record_that_cannot_be_read_at_the_start() -> None:
     """It is read later, also if nothing changes. Until then, and at an end before that, nothing overwrites it."""
     clock = FakeClock()
@@ -384,7 +362,6 @@ async def test_a_record_that_cannot_be_read_at_the_start() -> None:
         assert await late.find("before") == FRONTEND and late.questions == []
 
 
-@asynchronous
 async def test_an_end_while_tokens_are_being_stored() -> None:
     """A write that the end interrupts is done again."""
     async with lookup_scene() as world:
@@ -399,7 +376,6 @@ async def test_an_end_while_tokens_are_being_stored() -> None:
         assert world.store.saved == 1
 
 
-@asynchronous
 async def test_a_request_after_the_end() -> None:
     """It is turned away and takes no place: no caller would ever give that back. So is a caller that waits."""
     async with lookup_scene() as world:
@@ -414,7 +390,6 @@ async def test_a_request_after_the_end() -> None:
         assert world.places.tokens.taken == 0 and len(world.questions) == 1
 
 
-@asynchronous
 async def test_a_slow_store_is_not_waited_for() -> None:
     """Callers are answered while the stored tokens are still being read."""
     store = MemoryTokens()

@@ -9,7 +9,6 @@ import pytest
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource, reporter
 from flagsvc.testing import turns
-from support.aio import asynchronous
 from unit.proxy.usage.usage_scene import DOWN, HangingUpstream, ReporterScene, running, tally
 
 LOST = "usage metrics are lost: they could be neither sent nor stored"
@@ -17,7 +16,6 @@ LOST = "usage metrics are lost: they could be neither sent nor stored"
 # ---- registration
 
 
-@asynchronous
 async def test_registration_is_retried_until_it_succeeds() -> None:
     """The back-off grows, Retry-After is obeyed, and the failure is logged once."""
     world = ReporterScene()
@@ -47,19 +45,14 @@ async def test_registration_is_retried_until_it_succeeds() -> None:
     ("jitter_ms", "draw", "seconds"),
     [(0, 0.9, 30.0), (10_000, 0.0, 20.0), (10_000, 0.5, 30.0), (10_000, 1.0, 40.0), (60_000, 0.0, 3.0)],
 )
-@asynchronous
 async def test_jitter_moves_each_interval(jitter_ms: int, draw: float, seconds: float) -> None:
     """Up to metricsJitter earlier or later, and never so early that it is a storm."""
     async with running(jitter_ms=jitter_ms, draw=lambda: draw) as world:
         assert await world.interval() == seconds
 
 
-@asynchronous
 async def test_what_could_not_be_sent_is_sent_later() -> None:
-    """Unsent counts are merged with later ones.
-
-    The first success restores the normal pace. Failure and recovery are logged once.
-    """
+    """Unsent counts are merged with later ones."""
     async with running() as world:
         world.upstream.faults = [DOWN, DOWN, UpstreamError("server", "x", status=503)]
         delays = []
@@ -72,7 +65,6 @@ async def test_what_could_not_be_sent_is_sent_later() -> None:
         assert world.log.at("warn") == [*["usage metrics could not be sent"] * 2, "usage metrics are sent again"]
 
 
-@asynchronous
 async def test_retry_after_is_obeyed() -> None:
     """The next attempt is not a second too early."""
     async with running() as world:
@@ -90,7 +82,6 @@ async def test_retry_after_is_obeyed() -> None:
         DOWN,
     ],
 )
-@asynchronous
 async def test_counts_that_may_be_taken_later_are_kept(error: UpstreamError) -> None:
     """Among them what may have arrived although the answer did not (decision 0017)."""
     async with running() as world:
@@ -101,7 +92,6 @@ async def test_counts_that_may_be_taken_later_are_kept(error: UpstreamError) -> 
         assert (world.sent, world.usage.refused) == ([{"a": tally(1, 0)}], 0)
 
 
-@asynchronous
 async def test_a_refused_token_is_retried_slowly_and_told_once() -> None:
     """The pace and the log are those of the poller for a refused token."""
     async with running() as world:
@@ -111,7 +101,6 @@ async def test_a_refused_token_is_retried_slowly_and_told_once() -> None:
         assert world.log.at("error") == ["usage metrics could not be sent"]
 
 
-@asynchronous
 async def test_a_failure_at_the_shutdown_does_not_stop_it() -> None:
     """Any exception is allowed: an error of the upstream or an unexpected one."""
     for fault in (DOWN, RuntimeError("bug")):
@@ -121,7 +110,6 @@ async def test_a_failure_at_the_shutdown_does_not_stop_it() -> None:
         assert world.sent == [] and world.log.at("warn") == ["usage metrics could not be sent", LOST]
 
 
-@asynchronous
 async def test_the_shutdown_waits_for_a_request_on_its_way() -> None:
     """The request is not cut off. Counts that came later are sent after it."""
     upstream = HangingUpstream()
@@ -137,12 +125,8 @@ async def test_the_shutdown_waits_for_a_request_on_its_way() -> None:
     assert world.sent == [{"a": tally(1, 0)}, {"b": tally(1, 0)}]
 
 
-@asynchronous
 async def test_the_shutdown_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An upstream that hangs delays the shutdown by a few seconds.
-
-    The pending counts are reported as unsent, and no task remains.
-    """
+    """An upstream that hangs delays the shutdown by a few seconds."""
     monkeypatch.setattr(reporter, "LAST_SEND_S", 0.01)
     async with running(upstream=HangingUpstream()) as world:
         world.usage.count("a", True)
@@ -156,7 +140,6 @@ async def test_the_shutdown_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPat
     assert bucket is not None and bucket.toggles["a"].yes == 1
 
 
-@asynchronous
 async def test_a_fault_nobody_thought_of_loses_no_counts_and_does_not_end_the_loop() -> None:
     """It is counted as a restart; the counts leave with the next sending."""
     async with running() as world:
@@ -172,7 +155,6 @@ async def test_a_fault_nobody_thought_of_loses_no_counts_and_does_not_end_the_lo
 # ---- applications
 
 
-@asynchronous
 async def test_applications_have_their_own_posts() -> None:
     """What an application counted goes upstream under its name and instance, also after a failure, with the earlier start."""
     async with running() as world:
@@ -190,10 +172,8 @@ async def test_applications_have_their_own_posts() -> None:
         assert world.usage.drain_sources() == []
 
 
-@asynchronous
 async def test_registrations_of_applications_are_sent_once() -> None:
-    """They wait while the upstream is away. A registration that the upstream will never accept is dropped, and the remaining
-    registrations are sent."""
+    """They wait while the upstream is away. A registration that is refused for good is dropped, and the others are sent."""
     async with running() as world:
         own = len(world.upstream.registrations)
         for name in ("bad", "shop"):
@@ -208,7 +188,6 @@ async def test_registrations_of_applications_are_sent_once() -> None:
         assert len(world.upstream.registrations) == own + 1
 
 
-@asynchronous
 async def test_impact_metrics_of_applications() -> None:
     """They are a post also without toggles; those of a failed post are kept, and added to later ones."""
     async with running() as world:

@@ -12,7 +12,6 @@ from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource, reporter
 from flagsvc.proxy.usage.unsent import UnsentRecord, unpack
 from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingUpstream, turns
-from support.aio import asynchronous
 from unit.proxy.usage.usage_scene import DOWN, HangingUpstream, running, tally
 
 INTERVAL_S = 30.0
@@ -34,7 +33,6 @@ def kept(record_store: MemoryRecordStore) -> dict[str, tuple[int, int]]:
     return found
 
 
-@asynchronous
 async def test_what_the_last_post_could_not_send_is_sent_after_the_restart() -> None:
     """It is left in storage, and the next process sends it, apart from its own counts: it is of another time."""
     record_store = MemoryRecordStore()
@@ -51,7 +49,6 @@ async def test_what_the_last_post_could_not_send_is_sent_after_the_restart() -> 
         assert record_store.data == {}
 
 
-@asynchronous
 async def test_nothing_is_stored_while_all_is_well() -> None:
     """Without failures nothing is stored."""
     record_store = MemoryRecordStore()
@@ -63,7 +60,6 @@ async def test_nothing_is_stored_while_all_is_well() -> None:
     assert record_store.data == {} and len(world.sent) == 3
 
 
-@asynchronous
 async def test_an_outage_is_kept_in_storage_interval_by_interval() -> None:
     """A kill loses one interval at most, also if the next attempt is much later. Afterwards nothing remains stored."""
     record_store = MemoryRecordStore()
@@ -94,7 +90,6 @@ class Recalling(RecordingUpstream):
         self.faults = [DOWN] * 2
 
 
-@asynchronous
 async def test_what_was_answered_is_out_of_storage_before_the_next_post() -> None:
     """If a bucket needs several posts, each is removed from storage after its answer. So a kill does not send it twice."""
     record_store = MemoryRecordStore()
@@ -112,7 +107,6 @@ async def test_what_was_answered_is_out_of_storage_before_the_next_post() -> Non
     assert kept(record_store) == {"b": (1, 0)}
 
 
-@asynchronous
 async def test_what_will_never_be_taken_is_out_of_storage_too() -> None:
     """These counts are also counted as refused."""
     record_store = MemoryRecordStore()
@@ -126,7 +120,6 @@ async def test_what_will_never_be_taken_is_out_of_storage_too() -> None:
     assert record_store.data == {}
 
 
-@asynchronous
 async def test_an_ambiguous_failure_sends_again_and_once_more_after_a_kill() -> None:
     """If it is unknown whether counts arrived, they are sent again (decision 0017). During the attempt they are stored."""
     record_store = MemoryRecordStore()
@@ -144,7 +137,6 @@ async def test_an_ambiguous_failure_sends_again_and_once_more_after_a_kill() -> 
         assert record_store.data == {} and world.sent == [{"a": tally(1, 0)}]
 
 
-@asynchronous
 async def test_what_was_taken_over_is_in_storage_until_it_is_sent() -> None:
     """A process that has taken over another's counts and cannot send them keeps them as its own, and leaves them in turn."""
     record_store = MemoryRecordStore()
@@ -162,7 +154,6 @@ async def test_what_was_taken_over_is_in_storage_until_it_is_sent() -> None:
     assert kept(record_store) == {"a": (1, 1)}
 
 
-@asynchronous
 async def test_what_was_taken_over_is_in_storage_while_it_is_sent() -> None:
     """A process that is killed while the upstream takes its time with another's counts has them in storage as its own."""
     record_store, upstream = MemoryRecordStore(), HangingUpstream()
@@ -177,7 +168,6 @@ async def test_what_was_taken_over_is_in_storage_while_it_is_sent() -> None:
         assert record_store.data == {} and world.sent == [{"a": tally(1, 0)}]
 
 
-@asynchronous
 async def test_the_shutdown_looks_for_nothing() -> None:
     """Records of ended processes are for processes that stay."""
     record_store = MemoryRecordStore()
@@ -189,7 +179,6 @@ async def test_the_shutdown_looks_for_nothing() -> None:
     assert world.sent == [] and len(record_store.data) == 1
 
 
-@asynchronous
 async def test_an_upstream_that_hangs_at_the_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
     """What does not leave in time is left in storage."""
     monkeypatch.setattr(reporter, "LAST_SEND_S", 0.01)
@@ -201,7 +190,6 @@ async def test_an_upstream_that_hangs_at_the_shutdown(monkeypatch: pytest.Monkey
     assert kept(record_store) == {"a": (1, 0), "b": (1, 0)} and "lost" not in str(world.log.lines)
 
 
-@asynchronous
 async def test_where_nothing_can_be_stored_it_is_said_what_is_lost() -> None:
     """The log names the number of lost counters. Sending continues as without storage."""
     record_store = MemoryRecordStore()
@@ -217,7 +205,6 @@ async def test_where_nothing_can_be_stored_it_is_said_what_is_lost() -> None:
     assert world.log.lines[-1].fields == {"entries": 1} and "lost" in world.log.lines[-1].event
 
 
-@asynchronous
 async def test_no_interval_no_storage() -> None:
     """With metricsInterval 0 nothing is sent, stored or read, not even at the shutdown (specification: Options)."""
     record_store = MemoryRecordStore()
@@ -230,7 +217,6 @@ async def test_no_interval_no_storage() -> None:
 
 
 @pytest.mark.parametrize("faults", [[], [DOWN]], ids=["sent", "stored"])
-@asynchronous
 async def test_a_cancelled_post(faults: list[BaseException]) -> None:
     """A closing event loop cancels every task. The last request sends the counts, or they stay stored for the next run."""
     record_store, upstream = MemoryRecordStore(), HangingUpstream()
@@ -245,7 +231,6 @@ async def test_a_cancelled_post(faults: list[BaseException]) -> None:
     assert (world.sent, kept(record_store)) == (([], {"a": (1, 0)}) if faults else ([{"a": tally(1, 0)}], {}))
 
 
-@asynchronous
 async def test_impact_metrics_are_stored_too() -> None:
     """What an application measured during an outage is sent after the restart."""
     record_store = MemoryRecordStore()

@@ -23,7 +23,6 @@ from flagsvc.proxy.usage.reporter import (
 )
 from flagsvc.proxy.usage.unsent import make_counts
 from flagsvc.testing import RecordingUpstream
-from support.aio import asynchronous
 
 TOO_LARGE = UpstreamError("unexpected", "x", status=413)
 DOWN = UpstreamError("network", "nobody there")
@@ -78,11 +77,9 @@ class World:
         )
 
     async def answered(self) -> None:
-        """Count a known answer."""
         self.answers += 1
 
 
-@asynchronous
 async def test_a_large_bucket_is_cut_into_posts() -> None:
     """A post has at most `batch` entries, and a toggle is never split. A larger toggle goes alone."""
     world, counted = World(batch=4), bucket({"a": 1, "b": 1, "c": 9, "d": 0, "e": 2, "f": 0})
@@ -91,7 +88,6 @@ async def test_a_large_bucket_is_cut_into_posts() -> None:
     assert (counted.toggles, world.answers) == ({}, 4)
 
 
-@asynchronous
 async def test_what_is_answered_for_is_not_sent_again() -> None:
     """After a failure, posts with an answer are out of the bucket, and the rest is in it."""
     world, counted = World(batch=1), bucket({"a": 0, "b": 0, "c": 0})
@@ -103,7 +99,6 @@ async def test_what_is_answered_for_is_not_sent_again() -> None:
     assert (world.upstream.names, list(counted.toggles)) == ([["a"]], ["b", "c"])
 
 
-@asynchronous
 async def test_a_post_that_is_too_large_is_cut() -> None:
     """The post is halved until the upstream accepts it. Nothing is lost, and nothing is sent twice."""
     names = [f"toggle-{number}" for number in range(40)]
@@ -114,7 +109,6 @@ async def test_a_post_that_is_too_large_is_cut() -> None:
     assert world.answers == len(world.upstream.metrics)
 
 
-@asynchronous
 async def test_a_toggle_that_is_too_large_by_itself_is_given_up() -> None:
     """It alone: it would be refused for ever, and everything counted later with it."""
     world, counted = World(Upstream(400), batch=1000), bucket({"a": 0, "b": 0, "huge": 100, "c": 0, "d": 0})
@@ -123,7 +117,6 @@ async def test_a_toggle_that_is_too_large_by_itself_is_given_up() -> None:
     assert (world.refused, counted.toggles) == (["huge"], {})
 
 
-@asynchronous
 async def test_posts_become_larger_again() -> None:
     """A limit that somebody has raised is found, little by little, and never more is sent at once than was asked for."""
     world = World(Upstream(), batch=100)
@@ -136,7 +129,6 @@ async def test_posts_become_larger_again() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 405, 422])
-@asynchronous
 async def test_counts_that_will_never_be_taken_are_given_up(status: int) -> None:
     """Only the refused post is discarded; the others are sent."""
     world, counted = World(batch=2), bucket({"a": 0, "b": 0, "c": 0})
@@ -146,7 +138,6 @@ async def test_counts_that_will_never_be_taken_are_given_up(status: int) -> None
     assert (world.refused, world.upstream.names, counted.toggles) == (["a", "b"], [["c"]], {})
 
 
-@asynchronous
 async def test_there_is_an_end() -> None:
     """One round has a limited number of posts; the rest waits for the next round."""
     world, counted = World(batch=1), bucket({str(number): 0 for number in range(MAX_POSTS + 5)})
@@ -172,7 +163,6 @@ def test_cutting_loses_nothing(sizes: dict[str, int], impact: dict[str, int], mo
     assert found == [*sizes.items(), *impact.items()]
 
 
-@asynchronous
 async def test_impact_metrics_fill_posts_after_the_toggles() -> None:
     """A metric is never split, because the real server forgets its values when samples with other labels come alone."""
     world, counted = World(batch=4), bucket({"a": 1, "b": 0}, {"one": 1, "two": 9, "three": 2, "four": 2})
@@ -181,7 +171,6 @@ async def test_impact_metrics_fill_posts_after_the_toggles() -> None:
     assert posts == [(["a", "b"], ["one"]), ([], ["two"]), ([], ["three", "four"])]
 
 
-@asynchronous
 async def test_impact_metrics_that_are_refused_do_not_take_toggles_with_them() -> None:
     """The post is sent again without them. If it is refused again, the toggles are given up, too."""
     wrong = UpstreamError("unexpected", "x", status=400)
@@ -193,7 +182,6 @@ async def test_impact_metrics_that_are_refused_do_not_take_toggles_with_them() -
         assert [impact_names(post) for post in world.upstream.attempts][:2] == [["sales"], []]
 
 
-@asynchronous
 async def test_a_post_with_impact_metrics_that_is_too_large_is_cut() -> None:
     """A metric that is too large alone is given up, and the rest is sent."""
     world, counted = World(Upstream(150), batch=100), bucket({"a": 0}, {"x" * 200: 1, "sales": 1})

@@ -11,7 +11,6 @@ from flagsvc.core.errors import StoreError
 from flagsvc.proxy.usage import UnsentUsage, UsageBucket
 from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS, make_counts
 from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingLog, turns
-from support.aio import asynchronous
 
 EVERY_S = 30.0
 
@@ -35,7 +34,6 @@ class World:
         self.clocks: list[FakeClock] = []
 
     def unsent_usage(self, **more: Any) -> UnsentUsage:
-        """Return another process's end."""
         self.clocks.append(FakeClock(now=1e9 * len(self.clocks)))
         clock, interval_ms = self.clocks[-1], int(EVERY_S * 1000)
         return UnsentUsage(self.record_store, clock=clock, log=self.log, interval_ms=interval_ms, **more)
@@ -46,7 +44,6 @@ class World:
             await clock.advance(seconds)
 
 
-@asynchronous
 async def test_one_of_several_processes_gets_a_record() -> None:
     """The process that removes the record from the storage gets it."""
     world = World()
@@ -55,7 +52,6 @@ async def test_one_of_several_processes_gets_a_record() -> None:
     assert sorted(map(names, found)) == [[], [], [], [], ["a"]]
 
 
-@asynchronous
 async def test_records_are_taken_one_by_one() -> None:
     """Only one record is taken at a time, which bounds the memory."""
     world = World()
@@ -65,7 +61,6 @@ async def test_records_are_taken_one_by_one() -> None:
     assert [names(await looking.take_over()) for _ in range(4)] == [["0"], ["1"], ["2"], []]
 
 
-@asynchronous
 async def test_the_record_of_a_running_process_stays() -> None:
     """A process takes neither its own record nor that of a process that still writes."""
     world = World()
@@ -77,7 +72,6 @@ async def test_the_record_of_a_running_process_stays() -> None:
     assert list(world.record_store.data) == [living.name]
 
 
-@asynchronous
 async def test_a_record_that_changes_starts_anew() -> None:
     """Its process lives after all. One that has not changed for some of its intervals is taken, with any clock difference."""
     world = World()
@@ -94,7 +88,6 @@ async def test_a_record_that_changes_starts_anew() -> None:
     assert names(await looking.take_over()) == ["a"]
 
 
-@asynchronous
 async def test_a_storage_of_one_process_has_only_earlier_records() -> None:
     """A storage that is not shared has only records of earlier runs."""
     world = World(MemoryRecordStore(shared=False))
@@ -102,7 +95,6 @@ async def test_a_storage_of_one_process_has_only_earlier_records() -> None:
     assert names(await world.unsent_usage().take_over()) == ["a"]
 
 
-@asynchronous
 async def test_trouble_with_the_storage_is_told_once_and_survived() -> None:
     """Each kind of failure gives two log lines, for its start and its end. The text of the provider is not repeated."""
     world = World()
@@ -123,7 +115,6 @@ async def test_trouble_with_the_storage_is_told_once_and_survived() -> None:
     assert "4711" not in str(world.log.lines)
 
 
-@asynchronous
 async def test_what_may_have_been_written_is_removed() -> None:
     """A write that failed may be there all the same: as long as that is not known, nothing is forgotten."""
     world = World()
@@ -137,7 +128,6 @@ async def test_what_may_have_been_written_is_removed() -> None:
     assert world.record_store.data == {}  # type: ignore[unreachable]
 
 
-@asynchronous
 async def test_a_record_that_cannot_be_read_hides_no_other() -> None:
     """The record stays and is logged once, because it may be of a later version."""
     world = World()
@@ -159,19 +149,16 @@ class SlowShelf(MemoryRecordStore):
         self.doing = 0
 
     async def put(self, name: str, data: bytes) -> None:
-        """Wait, then store."""
         self.doing += 1
         await self.gate.wait()
         self.doing -= 1
         await super().put(name, data)
 
     async def remove(self, name: str) -> bool:
-        """Wait, then remove."""
         await self.gate.wait()
         return await super().remove(name)
 
 
-@asynchronous
 async def test_a_storage_that_hangs_delays_nothing() -> None:
     """Each call waits only a moment. No second call starts while one hangs, and the hanging call completes in order."""
     record_store = SlowShelf()
@@ -187,7 +174,6 @@ async def test_a_storage_that_hangs_delays_nothing() -> None:
     assert await unsent_usage.save([]) and record_store.data == {}
 
 
-@asynchronous
 async def test_a_storage_that_fails_slowly_is_not_asked_for_everything() -> None:
     """After one slow operation, the others wait for the next time, so that counting here is not delayed for minutes."""
 
@@ -207,7 +193,6 @@ async def test_a_storage_that_fails_slowly_is_not_asked_for_everything() -> None
     assert await world.unsent_usage().take_over() == [] and record_store.asked == 2
 
 
-@asynchronous
 async def test_a_failure_behind_our_back_is_nobodys() -> None:
     """What hung and then failed raises nowhere."""
     record_store = SlowShelf()
@@ -221,7 +206,6 @@ async def test_a_failure_behind_our_back_is_nobodys() -> None:
     assert complaints == []
 
 
-@asynchronous
 async def test_what_a_loop_that_ends_cancels_is_trouble_like_any() -> None:
     """A write that somebody else has cancelled does not cancel who waits for it."""
     record_store = SlowShelf()
@@ -235,7 +219,6 @@ async def test_what_a_loop_that_ends_cancels_is_trouble_like_any() -> None:
 
 
 @pytest.mark.parametrize("left", [True, False])
-@asynchronous
 async def test_what_is_found_was_what_was_kept(left: bool) -> None:
     """A found record has all its counts, and their number is logged."""
     world = World()
@@ -253,7 +236,6 @@ async def test_what_is_found_was_what_was_kept(left: bool) -> None:
     assert (line.level, line.fields) == ("info", {"entries": 3})
 
 
-@asynchronous
 async def test_a_record_that_vanishes_while_we_look_is_nobodys_trouble() -> None:
     """Somebody else was faster, or its process could send after all."""
 

@@ -24,7 +24,6 @@ class HangingUpstream(RecordingUpstream):
         self.gate = asyncio.Event()
 
     async def send_metrics(self, payload: Mapping[str, object]) -> None:
-        """Wait, then write down."""
         await self.gate.wait()
         await super().send_metrics(payload)
 

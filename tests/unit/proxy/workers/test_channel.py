@@ -1,7 +1,4 @@
-"""One end of a socket pair: the order of messages, and what closes it.
-
-Frames that are cut at any place, and invalid frames.
-"""
+"""One end of a socket pair: the order of messages, and what closes it. Frames that are cut at any place, and invalid frames."""
 
 from __future__ import annotations
 
@@ -15,10 +12,8 @@ from hypothesis import strategies as st
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
 from flagsvc.proxy.workers.messages import LENGTHS, MAX_HEAD, Deframer, Frame, FrameError, frame
-from support.aio import asynchronous
 
 
-@asynchronous
 async def test_large_bodies() -> None:
     """Megabytes arrive whole, and before the channel is closed."""
     got: list[tuple[messages.ParentMessage, bytes]] = []
@@ -35,7 +30,6 @@ async def test_large_bodies() -> None:
     assert got == [(messages.Prepare(number), body) for number in range(3)]
 
 
-@asynchronous
 async def test_what_cannot_be_read_closes_it() -> None:
     """A message that the other end must not send closes the channel."""
     here, there = socket.socketpair()
@@ -47,7 +41,6 @@ async def test_what_cannot_be_read_closes_it() -> None:
     there.close()
 
 
-@asynchronous
 async def test_an_end_that_is_gone() -> None:
     """Sending to a closed channel does nothing, and closing twice does nothing."""
     channel = Channel(messages.decode_parent_message, lambda message, body: None)

@@ -7,11 +7,9 @@ import asyncio
 import pytest
 
 from flagsvc.proxy.workers import messages
-from support.aio import asynchronous
 from unit.proxy.workers.worker_pool_scene import SHORT, pool_scene
 
 
-@asynchronous
 async def test_two_steps() -> None:
     """A document goes to all workers, and they switch when all have prepared it."""
     async with pool_scene(3) as scene:
@@ -31,7 +29,6 @@ async def test_two_steps() -> None:
         assert scene.log.at("warn") == []
 
 
-@asynchronous
 async def test_a_late_worker() -> None:
     """The others do not wait for ever. The late worker gets the switch too, and is replaced if it never prepares the document."""
     async with pool_scene(2, timeouts=SHORT) as scene:
@@ -48,7 +45,6 @@ async def test_a_late_worker() -> None:
 
 
 @pytest.mark.parametrize("gone", [False, True])
-@asynchronous
 async def test_a_late_worker_that_stays(monkeypatch: pytest.MonkeyPatch, gone: bool) -> None:
     """A worker that prepares the document after the others have switched stays; so does each worker if the environment is gone."""
     async with pool_scene(2, timeouts=SHORT._replace(stuck=0.5), names=("a", "b")) as scene:
@@ -65,7 +61,6 @@ async def test_a_late_worker_that_stays(monkeypatch: pytest.MonkeyPatch, gone: b
         assert not late.killed and scene.worker_pool.restarts == 0
 
 
-@asynchronous
 async def test_a_dead_worker_is_not_waited_for() -> None:
     """A worker that ends while it prepares is not waited for."""
     async with pool_scene(2) as scene:
@@ -77,7 +72,6 @@ async def test_a_dead_worker_is_not_waited_for() -> None:
         assert scene.log.at("warn") == []
 
 
-@asynchronous
 async def test_a_worker_that_came_between_two_documents() -> None:
     """A worker that has only the newer document gets the older one before it switches to that."""
     async with pool_scene(1) as scene:
@@ -96,7 +90,6 @@ async def test_a_worker_that_came_between_two_documents() -> None:
         ]  # fmt: skip
 
 
-@asynchronous
 async def test_a_document_that_nobody_serves() -> None:
     """A prepared document need not be switched to. Workers can still switch to an older document that is kept."""
     async with pool_scene(1) as scene:

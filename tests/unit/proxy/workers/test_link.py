@@ -26,7 +26,7 @@ from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
 from flagsvc.proxy.workers.link import LinkedFeed, ParentLink
 from flagsvc.testing import FakeClock, RecordingLog
-from support.aio import asynchronous, until
+from support.aio import until
 from support.polling import document
 
 ENVIRONMENTS = [messages.EnvironmentOptions(0, "", {"client_keys": ["a"]})]
@@ -36,7 +36,6 @@ class SlowPreparer(Preparer):
     """Prepares every document as a large one: other tasks run meanwhile."""
 
     async def __call__(self, body: bytes, previous: Snapshot | None) -> PreparedDocument:
-        """Prepare a document."""
         await asyncio.sleep(0)
         return await super().__call__(body, previous)
 
@@ -59,20 +58,16 @@ class RecordingCommands:
         self.groups.append(("adopt", group))
 
     def release(self, group: int) -> None:
-        """Note it."""
         self.groups.append(("release", group))
 
     def reload(self, environments: list[messages.EnvironmentOptions]) -> None:
-        """Note it."""
         self.calls.append(environments)
         self.on_reload()
 
     def drain(self) -> None:
-        """Note it."""
         self.calls.append("drain")
 
     def leave(self) -> None:
-        """Note it."""
         self.leave_calls += 1
 
 
@@ -128,7 +123,6 @@ async def pair(*, started: bool = True) -> AsyncIterator[Pair]:
         made.parent.close()
 
 
-@asynchronous
 async def test_a_report_is_sent_at_once() -> None:
     """A report is sent before the next iteration of the loop; reports of one iteration are sent together."""
     async with pair() as both:
@@ -144,7 +138,6 @@ async def test_a_report_is_sent_at_once() -> None:
         assert both.counters.entries == 0
 
 
-@asynchronous
 async def test_documents_in_their_order() -> None:
     """A switch is to the document it names, and skipped documents are forgotten."""
     async with pair() as both:
@@ -156,7 +149,6 @@ async def test_documents_in_their_order() -> None:
         assert both.holder.current is not None and list(both.holder.current.names) == ["toggle-6"]
 
 
-@asynchronous
 async def test_a_worker_that_cannot_prepare_gives_up() -> None:
     """A worker that cannot compile the parent's document ends, and another one replaces it."""
     async with pair() as both:
@@ -166,7 +158,6 @@ async def test_a_worker_that_cannot_prepare_gives_up() -> None:
         assert both.log.at("error") == ["a worker gives up"]
 
 
-@asynchronous
 async def test_counts_go_up_by_themselves() -> None:
     """Usage and request counts are sent once, soon after they were counted."""
     async with pair() as both:
@@ -180,7 +171,6 @@ async def test_counts_go_up_by_themselves() -> None:
         assert [usage.toggles for usage in usages] == [{"a": (1, 0, {})}]
 
 
-@asynchronous
 async def test_an_idle_worker_does_not_look_at_its_counters() -> None:
     """As long as no request is answered, a check does not look at the counters; after the next answer, everything is sent."""
     answered, done = [1], [0]
@@ -201,7 +191,6 @@ async def test_an_idle_worker_does_not_look_at_its_counters() -> None:
         assert done[0] < module.FULL_SEND_EVERY
 
 
-@asynchronous
 async def test_an_idle_worker_sends_everything_now_and_then() -> None:
     """What changes without a request is sent too, some checks later."""
     async with pair() as both:
@@ -210,7 +199,6 @@ async def test_an_idle_worker_sends_everything_now_and_then() -> None:
         await until(lambda: both.answers() == 1)
 
 
-@asynchronous
 async def test_a_scrape() -> None:
     """The metrics of all processes come from the parent. Each of two requests gets its own answer."""
     async with pair() as both:
@@ -225,7 +213,6 @@ async def test_a_scrape() -> None:
         both.parent.send(messages.MetricsText(99), b"for nobody")
 
 
-@asynchronous
 async def test_a_scrape_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the parent does not answer, the result is a 503."""
     monkeypatch.setattr(module, "METRICS_TIMEOUT_S", 0.02)
@@ -235,7 +222,6 @@ async def test_a_scrape_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> No
         assert raised.value.status == 503
 
 
-@asynchronous
 async def test_leaving() -> None:
     """The worker ends on the parent's Leave, and when the parent ends. Serving is sent when it is reported."""
     async with pair() as both:
@@ -248,7 +234,6 @@ async def test_leaving() -> None:
         assert both.log.at("warn") == ["the parent process is gone, this worker ends"]
 
 
-@asynchronous
 async def test_the_last_counts() -> None:
     """All counts up to the end are sent before the channel closes."""
     async with pair() as both:
@@ -260,7 +245,6 @@ async def test_the_last_counts() -> None:
         assert both.of(messages.Counts)[-1].usage[0].toggles == {"a": (0, 1, {})}
 
 
-@asynchronous
 async def test_before_it_starts() -> None:
     """Before the worker has counters a report is empty, and Leave does nothing."""
     async with pair(started=False) as both:
@@ -272,7 +256,6 @@ async def test_before_it_starts() -> None:
         await both.parent.closed.wait()
 
 
-@asynchronous
 async def test_keys_and_draining() -> None:
     """Commands are carried out in order, new keys immediately. The parent learns when they are in use."""
     async with pair() as both:
@@ -288,7 +271,6 @@ async def test_keys_and_draining() -> None:
         assert both.of(messages.Reloaded) == [messages.Reloaded(3), messages.Reloaded(4)]
 
 
-@asynchronous
 async def test_keys_before_the_start() -> None:
     """A command that comes before the start is carried out at the start."""
     async with pair(started=False) as both:
@@ -301,7 +283,6 @@ async def test_keys_before_the_start() -> None:
         await until(lambda: both.of(messages.Reloaded))
 
 
-@asynchronous
 async def test_tokens() -> None:
     """Questions about tokens go to the parent, and its answers to those who wait. A token that is taken back is passed on."""
     revoked: list[str] = []
@@ -325,12 +306,8 @@ def names_of(environment: LinkedFeed) -> list[str] | None:
     return None if environment.holder.current is None else list(environment.holder.current.names)
 
 
-@asynchronous
 async def test_documents_of_two_environments() -> None:
-    """A document is prepared and acknowledged, and served only when the parent sends Switch.
-
-    Each environment counts its own documents. The answers have the number of the environment.
-    """
+    """A document is prepared and acknowledged, and served only when the parent sends Switch."""
     async with pair() as both:
         other = both.add(7)
         for environment, name in ((0, "a"), (7, "b")):
@@ -347,7 +324,6 @@ async def test_documents_of_two_environments() -> None:
         assert other.holder.document.body == document("b")
 
 
-@asynchronous
 async def test_messages_about_an_environment_that_is_gone() -> None:
     """They are skipped, and the others are handled: documents, and whether a check went well."""
     async with pair() as both:
@@ -364,7 +340,6 @@ async def test_messages_about_an_environment_that_is_gone() -> None:
         assert (gone.holder.current, gone.holder.checked_at, gone.holder.failures) == (None, None, 0)
 
 
-@asynchronous
 async def test_counts_of_two_environments() -> None:
     """The usage of each has its number. Metrics belong to the process, and go up once."""
     async with pair() as both:
@@ -386,7 +361,6 @@ async def test_counts_of_two_environments() -> None:
         assert both.of(messages.Counts)[2].environment == 7, "a report of any environment is sent at once"
 
 
-@asynchronous
 async def test_the_last_counts_of_an_environment() -> None:
     """Its removal sends them, before the parent learns of the removal."""
     async with pair() as both:
@@ -399,7 +373,6 @@ async def test_the_last_counts_of_an_environment() -> None:
         assert 7 in [each.environment for each in both.of(messages.Counts)]
 
 
-@asynchronous
 async def test_a_new_environment_and_its_document() -> None:
     """A document that follows a Reload is for an environment that the worker has from then on."""
     async with pair() as both:
@@ -413,7 +386,6 @@ async def test_a_new_environment_and_its_document() -> None:
         assert names_of(added[0]) == ["b"] and added[0].holder.checked_at == 2.5
 
 
-@asynchronous
 async def test_an_environment_is_ready_before_it_takes_the_place_of_another() -> None:
     """A document that is prepared is served before the Reload that follows."""
     async with pair() as both:
@@ -427,7 +399,6 @@ async def test_an_environment_is_ready_before_it_takes_the_place_of_another() ->
         assert ready == [True]
 
 
-@asynchronous
 async def test_a_worker_that_cannot_reload_gives_up() -> None:
     """A file that an environment needs may have changed since the parent read it. Another worker takes the place of this one."""
 

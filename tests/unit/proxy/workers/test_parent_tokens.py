@@ -13,7 +13,7 @@ from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers import parent_tokens as module
 from flagsvc.proxy.workers.parent_tokens import UNKNOWN_S, ParentTokens
 from flagsvc.testing import FakeClock, turns
-from support.aio import asynchronous, until
+from support.aio import until
 
 OPENED = Admission(0, False, TokenScope("production", frozenset(["a"])), False)
 NETWORK = b"\xcb\x00"
@@ -30,7 +30,6 @@ class Parent:
         self.tokens = ParentTokens(self.take, self.clock)
 
     def take(self, message: messages.Message) -> None:
-        """Take a question."""
         assert isinstance(message, messages.TokenQuestion)
         self.questions.append(message)
 
@@ -46,7 +45,6 @@ class Parent:
         return tasks
 
 
-@asynchronous
 async def test_each_gets_its_answer() -> None:
     """Questions have numbers, and answers may come in any order. The network and the time that is left go with the question."""
     parent = Parent()
@@ -61,7 +59,6 @@ async def test_each_gets_its_answer() -> None:
     assert (await known, await unknown) == ({"known": OPENED}, {})
 
 
-@asynchronous
 async def test_one_question_for_a_token() -> None:
     """Callers with the same token wait for the same answer. A later caller asks again: the parent knows what is valid now."""
     parent = Parent()
@@ -75,7 +72,6 @@ async def test_one_question_for_a_token() -> None:
     assert len(parent.questions) == 2
 
 
-@asynchronous
 async def test_one_question_for_a_request() -> None:
     """All tokens of a request are one message. Tokens of earlier requests are left out."""
     parent = Parent()
@@ -93,12 +89,8 @@ async def test_one_question_for_a_request() -> None:
 
 
 @pytest.mark.parametrize("reloaded", [False, True])
-@asynchronous
 async def test_a_refusal_is_kept_for_a_moment(reloaded: bool) -> None:
-    """The parent is not asked about it again, and no caller waits. The moment is short, because the parent has its own.
-
-    It ends with the environments: another one may open the token.
-    """
+    """The parent is not asked about it again, and no caller waits. The moment is short, because the parent has its own."""
     parent = Parent()
     [task] = await parent.begin("no")
     parent.tokens.resolve(messages.TokenAnswer(1, [None]))
@@ -113,7 +105,6 @@ async def test_a_refusal_is_kept_for_a_moment(reloaded: bool) -> None:
     assert len(parent.questions) == 2
 
 
-@asynchronous
 async def test_it_cannot_be_said_now() -> None:
     """The caller is told when to try again, and the next one asks again."""
     parent = Parent()
@@ -126,10 +117,8 @@ async def test_it_cannot_be_said_now() -> None:
     assert len(parent.questions) == 2
 
 
-@asynchronous
 async def test_a_parent_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No caller waits for ever. A late answer counts for callers that still wait. An answer without a question counts for no
-    caller."""
+    """No caller waits for ever. A late answer counts for callers that still wait. An answer without a question is ignored."""
     monkeypatch.setattr(module, "LATE_S", 0.0)
     parent = Parent()
     with pytest.raises(UnavailableError):
@@ -142,7 +131,6 @@ async def test_a_parent_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("token", ["", "a b", "\xe9", "x" * 1001])
-@asynchronous
 async def test_what_can_be_no_token(token: str) -> None:
     """The parent is not asked about it, and no caller waits."""
     parent = Parent()
@@ -150,7 +138,6 @@ async def test_what_can_be_no_token(token: str) -> None:
     assert parent.questions == [] and parent.tokens._places.requests.taken == 0
 
 
-@asynchronous
 async def test_nothing_stays_of_a_question() -> None:
     """A worker that is asked about ever new tokens keeps no more of them than the refusals, which have a bound."""
     parent = Parent()
@@ -163,7 +150,6 @@ async def test_nothing_stays_of_a_question() -> None:
     assert parent.tokens._places.tokens.taken == parent.tokens._places.requests.taken == 0
 
 
-@asynchronous
 async def test_a_parent_that_is_slow_gets_no_more_questions() -> None:
     """Only so many tokens wait, of all callers together, and also if these are gone; of one network only so many of these."""
     parent = Parent()
@@ -182,7 +168,6 @@ async def test_a_parent_that_is_slow_gets_no_more_questions() -> None:
     assert len(parent.questions) == half + 1, "the parent has not answered the former ones"
 
 
-@asynchronous
 async def test_a_request_about_too_many_tokens() -> None:
     """It is turned away as a whole, and the parent learns nothing of it."""
     parent = Parent()
@@ -191,7 +176,6 @@ async def test_a_request_about_too_many_tokens() -> None:
     assert parent.questions == [] and parent.tokens._places.tokens.taken == 0
 
 
-@asynchronous
 async def test_a_flood_that_the_parent_turns_away() -> None:
     """Its places are taken for a moment longer, so that the parent gets so many questions in a second and no more."""
     parent = Parent()
@@ -208,7 +192,6 @@ async def test_a_flood_that_the_parent_turns_away() -> None:
     assert len(parent.questions) == 2
 
 
-@asynchronous
 async def test_a_flood_does_not_keep_out_valid_tokens() -> None:
     """The parent is asked about a token that it knows to be valid, also while many others wait. After a refusal it is not."""
     parent = Parent()
@@ -229,7 +212,6 @@ async def test_a_flood_does_not_keep_out_valid_tokens() -> None:
         await parent.ask("known")
 
 
-@asynchronous
 async def test_a_flood_of_two_networks_does_not_keep_out_valid_tokens() -> None:
     """Also not the tokens of a caller in these networks."""
     parent = Parent()

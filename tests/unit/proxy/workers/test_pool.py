@@ -9,11 +9,9 @@ from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.usage.unsent import UsageWindow
 from flagsvc.proxy.workers import messages
 from flagsvc.testing import turns
-from support.aio import asynchronous
 from unit.proxy.workers.worker_pool_scene import PATIENT, SHORT, PoolScene, pool_scene, served
 
 
-@asynchronous
 async def test_all_are_welcomed() -> None:
     """Each worker first gets its number, the options and all sockets. The message announces a configuration only if it exists."""
     async with pool_scene(3) as scene:
@@ -25,7 +23,6 @@ async def test_all_are_welcomed() -> None:
     assert scene.worker_pool.pids() == []
 
 
-@asynchronous
 async def test_a_worker_is_replaced() -> None:
     """The first that ends is replaced immediately, the next ones after a growing pause. Each end is logged and counted."""
     async with pool_scene(2) as scene:
@@ -49,7 +46,6 @@ async def pause(scene: PoolScene) -> float:
     return round(scene.clock.monotonic() - began, 3)
 
 
-@asynchronous
 async def test_a_worker_is_replaced_soon_where_none_is_left() -> None:
     """A worker is then started within a second, however often it failed before. At most one is started in a second."""
     async with pool_scene(3) as scene:
@@ -76,7 +72,6 @@ async def end_all(scene: PoolScene) -> int:
     return count
 
 
-@asynchronous
 async def test_a_steady_worker_is_replaced_immediately() -> None:
     """A worker that ran for long is replaced without a pause, however often that happens."""
     async with pool_scene(1) as scene:
@@ -87,7 +82,6 @@ async def test_a_steady_worker_is_replaced_immediately() -> None:
         assert scene.clock.sleeping == []
 
 
-@asynchronous
 async def test_a_worker_that_cannot_be_started() -> None:
     """When the system refuses to start a process, the pool tries again and logs the reason."""
     async with pool_scene(1) as scene:
@@ -98,7 +92,6 @@ async def test_a_worker_that_cannot_be_started() -> None:
         assert "Resource temporarily unavailable" in str(scene.log.lines[-1].fields["status"])
 
 
-@asynchronous
 async def test_a_closed_channel_is_a_worker_that_has_ended() -> None:
     """A worker that closes its end or sends an unknown message is killed if it does not end itself, and is replaced."""
     async with pool_scene(1) as scene:
@@ -108,7 +101,6 @@ async def test_a_closed_channel_is_a_worker_that_has_ended() -> None:
         assert first.killed
 
 
-@asynchronous
 async def test_counts_are_merged() -> None:
     """Usage goes to the parent's counters, samples to the sums. The counts of a worker that has ended stay."""
     async with pool_scene(2) as scene:
@@ -128,7 +120,6 @@ async def test_counts_are_merged() -> None:
         assert (tally.yes, tally.no, tally.variants) == (2, 4, {"v": 6})
 
 
-@asynchronous
 async def test_a_question_is_answered_for_all() -> None:
     """A worker that asks gets the metrics when all have reported. The pool waits only briefly for a late worker."""
     async with pool_scene(3, timeouts=SHORT) as scene:
@@ -144,7 +135,6 @@ async def test_a_question_is_answered_for_all() -> None:
         )
 
 
-@asynchronous
 async def test_a_question_of_one_that_is_gone() -> None:
     """No answer is sent, not even to the worker's replacement."""
     async with pool_scene(2, timeouts=SHORT) as scene:
@@ -158,7 +148,6 @@ async def test_a_question_of_one_that_is_gone() -> None:
         assert not scene.made[-1].received_of(messages.MetricsText)
 
 
-@asynchronous
 async def test_groups_of_ended_workers_are_adopted() -> None:
     """Another worker takes the connections of an ended worker until its replacement serves. If it ends too, a third does."""
     async with pool_scene(3) as scene:
@@ -178,7 +167,6 @@ async def test_groups_of_ended_workers_are_adopted() -> None:
         assert scene.worker_pool.workers == 3
 
 
-@asynchronous
 async def test_one_group_needs_no_adoption() -> None:
     """If all workers share one group, the others take its connections anyway."""
     async with pool_scene(2, groups=1) as scene:
@@ -187,7 +175,6 @@ async def test_one_group_needs_no_adoption() -> None:
         assert not scene.made[1].received_of(messages.Adopt)
 
 
-@asynchronous
 async def test_workers_that_fail_to_start_are_not_waited_for() -> None:
     """The proxy listens when one worker takes connections and another one has failed to start."""
     scene = PoolScene(2)
@@ -198,7 +185,6 @@ async def test_workers_that_fail_to_start_are_not_waited_for() -> None:
     await scene.worker_pool.stop()
 
 
-@asynchronous
 async def test_the_end() -> None:
     """Serving workers get Leave, workers that do not serve yet are killed, and none is replaced."""
     async with pool_scene(2) as scene:
@@ -210,7 +196,6 @@ async def test_the_end() -> None:
     assert len(scene.made) == 3
 
 
-@asynchronous
 async def test_one_that_does_not_leave() -> None:
     """A worker that does not end in time is killed, and that is logged."""
     async with pool_scene(2, timeouts=PATIENT._replace(leave=1)) as scene:
@@ -219,7 +204,6 @@ async def test_one_that_does_not_leave() -> None:
     assert scene.log.at("warn") == ["workers did not end in time and were ended"]
 
 
-@asynchronous
 async def test_an_end_during_a_pause() -> None:
     """No worker starts after the stop, also not after a pause that was running."""
     async with pool_scene(1) as scene:
@@ -232,7 +216,6 @@ async def test_an_end_during_a_pause() -> None:
     assert len(scene.made) == 2
 
 
-@asynchronous
 async def test_the_last_counts_are_there_at_the_end() -> None:
     """Counts that a worker sends before it ends are added."""
     async with pool_scene(1) as scene:
@@ -254,7 +237,6 @@ def test_a_pool_is_made_without_a_loop() -> None:
     assert (made.worker_pool.workers, made.worker_pool.pids(), made.made) == (0, [], [])
 
 
-@asynchronous
 async def test_other_options_with_a_late_worker() -> None:
     """A worker that does not acknowledge them is logged, and delays no other worker. One that has ended is not waited for."""
     async with pool_scene(3, timeouts=SHORT) as scene:
@@ -267,7 +249,6 @@ async def test_other_options_with_a_late_worker() -> None:
         await reloading
 
 
-@asynchronous
 async def test_reloading_files() -> None:
     """All workers reload their own files. No option changes, and no acknowledgement is expected."""
     async with pool_scene(2) as scene:
@@ -279,10 +260,8 @@ async def test_reloading_files() -> None:
         assert scene.log.at("warn") == []
 
 
-@asynchronous
 async def test_draining() -> None:
-    """All workers get Drain. A worker that ends in order is not replaced; a worker that fails is replaced, and its replacement
-    gets Drain too."""
+    """All workers get Drain. A worker that ends in order is not replaced; one that fails is replaced, and the new one drains."""
     async with pool_scene(3) as scene:
         scene.worker_pool.drain()
         await scene.until(lambda: all(worker.received_of(messages.Drain) for worker in scene.made))

@@ -13,7 +13,6 @@ from flagsvc.proxy.tokens import Admission, TokenScope, UnavailableError
 from flagsvc.proxy.usage.unsent import UsageWindow
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.pool import LEAST_RETRY_S
-from support.aio import asynchronous
 from unit.proxy.workers.worker_pool_scene import PoolScene, pool_scene, served
 
 NAMES = ("a", "b")
@@ -33,13 +32,8 @@ def yes_of(scene: PoolScene, environment: int) -> int:
     return 0 if bucket is None else bucket.toggles["a"].yes
 
 
-@asynchronous
 async def test_a_worker_is_told_all_environments() -> None:
-    """The first message has each with its number, its name and its options, and tells which of them have a configuration.
-
-    It has the options of the process as well, and tells whether each environment was tried once. The document that is served
-    follows, and none that the others have not switched to.
-    """
+    """The first message has each with its number, its name and its options, and tells which of them have a configuration."""
     async with pool_scene(1, names=NAMES) as scene:
         assert scene.made[0].received[0] == messages.Welcome(
             0, [served(0, "a"), served(1, "b")], [], [[0]], {"port": 3000}, False
@@ -58,7 +52,6 @@ async def test_a_worker_is_told_all_environments() -> None:
         assert scene.made[1].bodies == [b"of b"]
 
 
-@asynchronous
 async def test_documents_of_two_environments() -> None:
     """Each environment has documents of its own with their own numbers. No environment waits for another."""
     async with pool_scene(2, names=NAMES) as scene:
@@ -83,7 +76,6 @@ async def test_documents_of_two_environments() -> None:
         assert [each.has_configuration for each in scene.distributions] == [True, False]
 
 
-@asynchronous
 async def test_freshness_and_failures_of_two_environments() -> None:
     """Each message has its environment and goes to every worker; a new worker is told them again before it serves."""
     async with pool_scene(2, names=NAMES) as scene:
@@ -96,7 +88,6 @@ async def test_freshness_and_failures_of_two_environments() -> None:
         assert scene.worker_pool.loop_restarts == 0
 
 
-@asynchronous
 async def test_counts_of_two_environments() -> None:
     """Usage and registrations go to the counters of the environment; metrics are those of the process."""
     async with pool_scene(2, names=NAMES) as scene:
@@ -109,7 +100,6 @@ async def test_counts_of_two_environments() -> None:
         assert scene.worker_pool.metric_sums.total({}) == {("flagsvc_http_requests",): 2}
 
 
-@asynchronous
 async def test_counts_of_an_environment_that_is_gone() -> None:
     """Its usage belongs to no environment. The metrics beside it count."""
     async with pool_scene(1, names=NAMES) as scene:
@@ -121,7 +111,6 @@ async def test_counts_of_an_environment_that_is_gone() -> None:
         assert scene.worker_pool.workers == 1
 
 
-@asynchronous
 async def test_an_environment_that_takes_the_place_of_another() -> None:
     """All workers are told the new one. A worker that starts before the change is told both, and a later one no other."""
     async with pool_scene(2, names=NAMES) as scene:
@@ -141,7 +130,6 @@ async def test_an_environment_that_takes_the_place_of_another() -> None:
         assert scene.log.at("warn") == []
 
 
-@asynchronous
 async def test_a_worker_that_starts_during_a_change_has_it_already() -> None:
     """It was told the environments in its first message, so that the pool does not wait for its acknowledgement."""
     async with pool_scene(1, names=NAMES) as scene:
@@ -158,7 +146,6 @@ async def test_a_worker_that_starts_during_a_change_has_it_already() -> None:
 OPENED = Admission(3, False, TokenScope("production", frozenset(["a"])), False)
 
 
-@asynchronous
 async def test_questions_of_workers() -> None:
     """Each worker gets the answers to its own questions."""
     async with pool_scene(2) as scene:
@@ -181,7 +168,6 @@ async def test_questions_of_workers() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(0.0, LEAST_RETRY_S), (0.3, LEAST_RETRY_S), (42.0, 42.0)])
-@asynchronous
 async def test_it_cannot_be_said_now(seconds: float, told: float) -> None:
     """The seconds are never 0, which would mean that the tokens open nothing."""
     async with pool_scene(1) as scene:
@@ -191,7 +177,6 @@ async def test_it_cannot_be_said_now(seconds: float, told: float) -> None:
         assert scene.made[0].received_of(messages.TokenAnswer) == [messages.TokenAnswer(7, [], told)]
 
 
-@asynchronous
 async def test_a_question_of_one_that_is_gone() -> None:
     """An answer for a worker that has ended is not sent to the one in its place."""
     async with pool_scene(1) as scene:
@@ -203,7 +188,6 @@ async def test_a_question_of_one_that_is_gone() -> None:
         assert scene.made[1].received_of(messages.TokenAnswer) == []
 
 
-@asynchronous
 async def test_a_token_that_is_taken_back() -> None:
     """All workers are told."""
     async with pool_scene(3) as scene:
@@ -213,7 +197,6 @@ async def test_a_token_that_is_taken_back() -> None:
             assert worker.received_of(messages.Revoked) == [messages.Revoked("revoked")]
 
 
-@asynchronous
 async def test_tokens_that_are_valid() -> None:
     """All workers hear about them, also a worker that starts later."""
     async with pool_scene(2) as scene:

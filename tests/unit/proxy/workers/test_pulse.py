@@ -1,12 +1,8 @@
-"""Pings and silence of one process.
-
-Workers that do not answer: when they are killed, and whether the pool counts as answering.
-"""
+"""Pings and silence of one process. Workers that do not answer: when they are killed, and whether the pool counts as answering."""
 
 from __future__ import annotations
 
 from flagsvc.proxy.workers import messages
-from support.aio import asynchronous
 from unit.proxy.workers.worker_pool_scene import FakeWorker, PoolScene, pool_scene
 
 TIMEOUT_S = 2.0
@@ -33,7 +29,6 @@ def ignore_pings(*workers: FakeWorker) -> None:
         worker.ignores.add(messages.Ping)
 
 
-@asynchronous
 async def test_a_silent_worker_is_replaced() -> None:
     """It is killed within the timeout and two more checks, also soon after its start. That is logged and counted."""
     async with pool_scene(2, timeout_s=TIMEOUT_S) as scene:
@@ -55,7 +50,6 @@ async def test_a_silent_worker_is_replaced() -> None:
         assert ended[0].fields == {"worker": 1, "pid": scene.made[1].pid, "silent_s": 2.0}
 
 
-@asynchronous
 async def test_a_worker_that_answers_stays() -> None:
     """A worker that answers stays for ever. The next ping comes after its answer."""
     async with pool_scene(2, timeout_s=TIMEOUT_S) as scene:
@@ -67,7 +61,6 @@ async def test_a_worker_that_answers_stays() -> None:
         assert [len(worker.received_of(messages.Ping)) - 1 for worker in scene.made] == counts
 
 
-@asynchronous
 async def test_a_delayed_parent_kills_no_worker() -> None:
     """A delayed parent, as after a suspended machine, reads the answers that have arrived before it kills a worker."""
     async with pool_scene(1, timeout_s=TIMEOUT_S) as scene:
@@ -87,7 +80,6 @@ async def test_a_delayed_parent_kills_no_worker() -> None:
         assert not worker.killed and scene.worker_pool.heartbeat.hangs == 0  # type: ignore[redundant-expr]
 
 
-@asynchronous
 async def test_a_new_process_has_longer() -> None:
     """A new process has half a minute for its first answer; then it is killed as well."""
     async with pool_scene(1, timeout_s=TIMEOUT_S) as scene:
@@ -103,7 +95,6 @@ async def test_a_new_process_has_longer() -> None:
         await scene.until(lambda: len(scene.made) == 3 and scene.worker_pool.workers == 1)  # type: ignore[unreachable]
 
 
-@asynchronous
 async def test_whether_the_pool_answers() -> None:
     """At least one worker must answer. A worker that is silent for half of the timeout does not count until it answers."""
     scene = PoolScene(2, timeout_s=TIMEOUT_S)
@@ -123,7 +114,6 @@ async def test_whether_the_pool_answers() -> None:
     await scene.worker_pool.stop()
 
 
-@asynchronous
 async def test_without_a_timeout_no_worker_is_pinged() -> None:
     """Every worker that takes connections counts."""
     assert not PoolScene(1).worker_pool.is_answering
@@ -132,7 +122,6 @@ async def test_without_a_timeout_no_worker_is_pinged() -> None:
         assert not scene.made[0].received_of(messages.Ping) and scene.worker_pool.is_answering
 
 
-@asynchronous
 async def test_one_that_does_not_even_die() -> None:
     """It is logged once."""
     async with pool_scene(1, timeout_s=TIMEOUT_S) as scene:

@@ -12,11 +12,9 @@ from flagsvc.process.serve_workers import SharedHolder, SharedPreparer
 from flagsvc.proxy.configuration import ConfigurationDocument
 from flagsvc.proxy.configuration.lifecycle import Event
 from flagsvc.proxy.workers.distribution import DocumentDistribution
-from support.aio import asynchronous
 from support.polling import snapshot_of
 
 
-@asynchronous
 async def test_a_bad_document_goes_nowhere() -> None:
     """A document that cannot be compiled here is sent to no worker."""
     distribution = Mock(DocumentDistribution)
