@@ -44,6 +44,7 @@ OPEN_TO_ALL = {
     *("/api/admin/archive/:featureName", "/api/admin/archive/revive/:featureName"),
     *("/api/admin/constraints/validate", "/api/admin/events/:id/undo", "/api/admin/events/actions/:groupId/undo"),
     *("/api/admin/features/validate", "/api/admin/projects/:projectId/features/:featureName/variants-batch"),
+    "/api/admin/projects/:projectId/features/:featureName/favorites",
     *("/api/admin/features-batch/validate", "/api/admin/features-batch/import"),
     *("/api/admin/features-batch/import/dry-run", "/api/admin/features-batch/export"),
     *("/api/admin/segments/strategies", "/api/admin/segments/validate", "/api/admin/tag-types/validate"),
