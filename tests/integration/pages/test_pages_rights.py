@@ -65,7 +65,7 @@ CREATES = {
     "/tokens": "Create token",
 }
 """List → what it offers to those who may, in all projects or in one."""
-OWN = ("/sign-out", "/theme", "/list-view")
+OWN = ("/sign-out", "/theme", "/list-view", "/favourites")
 """The ends of the addresses of forms that every person may send."""
 
 

@@ -202,7 +202,7 @@ def test_a_test_before_saving(pages: PageClient, status: int, body: bytes, word:
 def test_a_test_of_a_stored_one(pages: PageClient) -> None:
     """The mask stands for what is stored, and nothing that is stored changes: no setting, no delivery, no event."""
     with receiving() as receiver:
-        add_webhook(pages.client, receiver.url, **SECRETS)
+        add_webhook(pages.client, receiver.url, authorization=SECRETS["authorization"])
         before, events = stored(pages), pages.client.get("/api/admin/events").json()["totalEvents"]
         found, _ = tried(pages, ONE, description="typed", contentType="text/plain", bodyTemplate="now")
         [sent] = receiver.received
@@ -258,8 +258,8 @@ def test_a_recipe(pages: PageClient, name: str) -> None:
     form = pages.form(page, "/new-webhook")
     assert form.value("contentType") == "application/json" and RECIPES[name].url in html.unescape(page.text)
     with receiving() as receiver:
-        typed = {"description": HOSTILE, "url": receiver.url, "events": ["feature-created", "feature-metadata-updated"]}
-        assert pages.press(form, "save", **typed).status == 303
+        events = ["feature-created", "feature-metadata-updated"]
+        assert pages.press(form, "save", description=HOSTILE, url=receiver.url, events=events).status == 303
         with sending(pages.client):
             add_flags(pages.client, "cart")
             pages.client.put(

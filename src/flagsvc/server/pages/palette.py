@@ -37,10 +37,9 @@ def list_flags(call: ApiCall, tx: Tx, words: list[str]) -> list[Json]:
     starred = favorites.names_of(tx, call.actor)
     found = find_by_name(tx, words, MOST_FLAGS, call.actor.id if starred else None)
     return [
-        {"name": row.name, "project": row.project, "favorite": row.name in starred}
-        | {"path": f"/flags/{segment(row.name)}"}
-        for row in found
-        if words or row.name in starred
+        {"name": name, "project": project, "favorite": name in starred, "path": f"/flags/{segment(name)}"}
+        for name, project in found
+        if words or name in starred
     ]
 
 

@@ -86,7 +86,7 @@ def list_names(tx: Tx, wanted: FeatureSearch) -> list[str]:
     return list(tx.db.execute(query).scalars())
 
 
-def find_by_name(tx: Tx, words: Sequence[str], most: int, first_of: int | None) -> Sequence[Row[Any]]:
+def find_by_name(tx: Tx, words: Sequence[str], most: int, first_of: int | None) -> list[tuple[str, str]]:
     """Return name and project of active features whose names contain every word, in any letter case.
 
     The favorites of the user `first_of` come first, then the names that begin with the first word.
@@ -95,7 +95,9 @@ def find_by_name(tx: Tx, words: Sequence[str], most: int, first_of: int | None) 
     query = query.where(*(contains(tx, features.c.name, word) for word in words))
     first = () if first_of is None else (is_favorite(first_of).desc(),)
     begins = [features.c.name.istartswith(word, autoescape=True).desc() for word in words[:1]]
-    return tx.db.execute(query.order_by(*first, *begins, features.c.name).limit(most)).all()
+    return [
+        (row.name, row.project) for row in tx.db.execute(query.order_by(*first, *begins, features.c.name).limit(most))
+    ]
 
 
 def _order(wanted: FeatureSearch) -> tuple[Any, ...]:
