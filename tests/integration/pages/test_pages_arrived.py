@@ -22,7 +22,7 @@ from support.processes import Proxy, ask, free_port, our_proxy
 pytestmark = pytest.mark.programs
 GIVEN = {"features": [{"name": "new"}]}
 STRIP = "(document.getElementById('notice')?.innerText ?? '')"
-SWITCH = "[...document.querySelectorAll('#list .switch')].find(each => each.innerText.includes('development')).click()"
+SWITCH = "[...document.querySelectorAll('#list .switch')].find(each => each.ariaLabel.includes('development')).click()"
 
 
 @pytest.fixture(scope="module")
