@@ -61,6 +61,8 @@ def blank(found: re.Match[str]) -> str:
 
 def citations(text: str) -> Iterator[Citation]:
     """Give the citations of a text that are in the form; a page holds until another one is named."""
+    if WORDS.search(text) is None:
+        return
     for group in GROUP.finditer(flat(text)):
         page = ""
         for part in group[0].split(";"):

@@ -5,12 +5,10 @@ What a build in an environment of its own (`pip install .`) has to have: every t
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from importlib.metadata import files
 from itertools import chain
 from pathlib import Path
@@ -18,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from flagsvc.core.extras import EXTRAS
+from support.statements import imports
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "flagsvc"
@@ -112,16 +111,6 @@ def compiled() -> set[Path]:
     return {SOURCE / name for line in lines if (name := line.split("#")[0].strip())}
 
 
-def imported(module: Path) -> Iterator[str]:
-    """Give the dotted names that a module imports anywhere, as mypy follows them."""
-    for node in ast.walk(ast.parse(module.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
 def files_of(dotted: str) -> set[Path]:
     """Return the files of our own module or package `dotted`, with the packages it is in."""
     parts = dotted.split(".")[1:]
@@ -135,7 +124,7 @@ def looked_into() -> set[str]:
     while todo:
         module = todo.pop()
         seen.add(module)
-        for dotted in imported(module):
+        for dotted in imports(module):
             top = dotted.partition(".")[0]
             if top == "flagsvc":
                 todo |= files_of(dotted) - seen

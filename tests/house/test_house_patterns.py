@@ -7,6 +7,7 @@ import importlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from re import _compiler, _constants, _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from flagsvc.cli.parser import MESSAGES
 from flagsvc.proxy.api.answers import compile_origin
 from flagsvc.proxy.upstream import FORMS
 from flagsvc.server.pages import problems
+from support.statements import imports, nodes_of
 
 CALLS = {"match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"}
 PLACE_OF_FLAGS = {"compile": 1, "sub": 4, "subn": 4, "split": 3}
@@ -34,33 +36,41 @@ class Use(NamedTuple):
 
 
 class Source:
-    """A module: the names that it takes from other modules, and the calls on each name. Other uses of a name are the worst call."""
+    """A module: the names that it takes from other modules, and the calls on each name."""
 
     def __init__(self, path: Path, package: Path) -> None:
         self.place = path.relative_to(package).as_posix()
         self.module = ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__")
-        self.nodes = list(ast.walk(ast.parse(path.read_text())))
-        self.taken = {
-            f"{each.module}.{alias.name}"
-            for each in self.nodes
-            if isinstance(each, ast.ImportFrom)
-            for alias in each.names
-        }
-        self.calls: dict[str, set[str]] = defaultdict(set)
+        froms = [each for each in nodes_of(path) if isinstance(each, ast.ImportFrom)]
+        self.taken = {f"{each.module}.{alias.name}" for each in froms for alias in each.names}
+        self._path = path
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """The nodes of the module, for the few modules with patterns and those that take patterns from them."""
+        return list(ast.walk(ast.parse(self._path.read_text())))
+
+    @cached_property
+    def calls(self) -> dict[str, set[str]]:
+        """The calls on each name, and the worst call for another use of it."""
+        calls: dict[str, set[str]] = defaultdict(set)
         known = set()
         for each in self.nodes:
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in CALLS:
                 again = (
                     each.func.attr in {"match", "fullmatch"} and len(each.args) > 1
                 )  # at a position, so perhaps at every position
-                self.calls[last_name(each.func.value)].add(WORST if again else each.func.attr)
+                calls[last_name(each.func.value)].add(WORST if again else each.func.attr)
                 known.add(each.func.value)
         for each in self.nodes:
             if isinstance(each, ast.Name | ast.Attribute) and isinstance(each.ctx, ast.Load) and each not in known:
-                self.calls[last_name(each)].add(WORST)
+                calls[last_name(each)].add(WORST)
+        return calls
 
     def uses(self, sources: list[Source]) -> Iterator[Use]:
         """Yield the uses of this module's patterns, in all modules."""
+        if "re" not in imports(self._path):
+            return
         targets = {each.value: target_of(each) for each in self.nodes if isinstance(each, ast.Assign | ast.AnnAssign)}
         for node in self.nodes:
             if not (

@@ -31,6 +31,8 @@ FENCE = re.compile(r"(?ms)^```$.*?^```$")
 CODE = re.compile(r"`([^`\n]+)`")
 NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(.*\))?")
 """A name, with or without a call behind it."""
+TEXT = re.compile(r"""(["'])([A-Za-z_][\w.]*)\1""")
+"""A text of the source that may be a name."""
 IN_FILE = re.compile(r"`(\w+)(?:\.\w+)?(?:\(\))?` (?:in|of) `?((?:\w+/)*\w+\.py)")
 """A name, and the file that has it."""
 
@@ -84,8 +86,7 @@ def everywhere(folder: Path = SOURCES) -> dict[str, set[str]]:
 @cache
 def texts() -> set[str]:
     """Return the texts of the source that may be names: of options, variables, metrics, and fields."""
-    nodes = (node for path in SOURCES.rglob("*.py") for node in ast.walk(ast.parse(path.read_text())))
-    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return {text for path in SOURCES.rglob("*.py") for _, text in TEXT.findall(path.read_text())}
 
 
 def has(owner: str, member: str) -> bool:

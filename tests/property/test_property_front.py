@@ -60,7 +60,8 @@ def over_uvicorn(service: Service) -> Any:
     app = AsgiApp(service, nothing, nothing)
     config = uvicorn.Config(app, http=HttpToolsProtocol, ws="none", lifespan="off", log_config=None, access_log=False)
     config.load()
-    return HttpToolsProtocol(config, State(), {}, asyncio.get_running_loop())
+    state: Any = State()
+    return HttpToolsProtocol(config, state, {}, asyncio.get_running_loop())
 
 
 async def talk(make: Callable[[Service], Any], service: Service, pieces: list[bytes]) -> Talk:

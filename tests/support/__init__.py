@@ -8,7 +8,8 @@ Waiting, programs, data
 - `peers`: npm packages; `javascript`: a JavaScript function over many values
 - `databases`: fixtures for SQLite and PostgreSQL; `redises`: a Redis server; `balancers`: HAProxy and nginx; `pki`: certificates
 - `guides`: commands of the how-to pages; `conforming`: the client specification on an installed package
-- `forms`, `covering`, `coverage_floors`: compiled modules or sources, and branch coverage; `same_inputs`: Hypothesis without luck
+- `statements`: what modules of the repository import
+- `forms`, `covering`, `coverage_floors`: compiled modules or sources, and branch coverage; `same_inputs`: how many inputs
 
 Servers that a test controls
 
@@ -36,8 +37,8 @@ The flag server
 - `seeded_store`, `stored_flags`: a database with flags, without HTTP; `batch_scene`: imports and exports; `backups`: backups
 - `server_pair`, `admin_call_rows`, `admin_calls`: the same calls to ours and the real server; `import_cases`: its recorded answers
 - `batch_trouble`, `shape_bodies`: generated data sets and bodies; `state_exports`: exports of old servers
-- `page_scene`: pages with a session; `page_forms`: pages and forms with a token; `provider_scene`: signing in at a provider
-- `browser`: Chromium; `person`: a person in it; `page_faults`: what is wrong with a page
+- `moments`: moments with their words; `page_scene`: pages with a session; `page_forms`: pages and forms with a token; `provider_scene`: signing in at a provider
+- `browser`: Chromium; `person`: a person in it; `page_faults`: what is wrong with a page; `moments`: times in words
 
 Commands and benchmarks
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -42,7 +43,6 @@ auth_file = {folder}/users
 admin_users = postgres
 pool_mode = {mode}
 max_client_conn = 1000
-{more}
 """
 TRANSACTION, SESSION = "transaction", "session"
 
@@ -60,12 +60,12 @@ class Pooler:
 
 
 @contextmanager
-def pgbouncer(cluster: str, mode: str = TRANSACTION, more: str = "") -> Iterator[Pooler]:
-    """Run PgBouncer in front of a cluster; `more` are lines of its settings."""
+def pgbouncer(cluster: str, mode: str = TRANSACTION) -> Iterator[Pooler]:
+    """Run PgBouncer in front of a cluster."""
     command, port, user = program("pgbouncer", "/usr/sbin/pgbouncer"), free_port(), database_user()
     with scratch(user) as folder:
         (folder / "users").write_text('"postgres" ""\n"flags" ""\n')
-        text = SETTINGS.format(postgresql=urlsplit(cluster).port, port=port, folder=folder, mode=mode, more=more)
+        text = SETTINGS.format(postgresql=urlsplit(cluster).port, port=port, folder=folder, mode=mode)
         (folder / "pgbouncer.ini").write_text(text)
         for name in ("users", "pgbouncer.ini"):
             if user:
@@ -193,11 +193,34 @@ def renewal(db: psycopg.Connection) -> str:
     )
 
 
+class SharedStatements(dict[Any, Any]):
+    """Compiled statements of all engines of this process: each test opens an engine, which would compile every statement again."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return super().get((key[0].name, *key[1:]), default)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__((key[0].name, *key[1:]), value)
+
+
+@functools.cache
+def share_statements() -> None:
+    """Have all engines of a kind of database share their compiled statements from now on."""
+    from sqlalchemy import Connection, Engine, event  # not above: most processes of a run open no database
+
+    statements = SharedStatements()
+
+    @event.listens_for(Engine, "engine_connect")
+    def on_connect(db: Connection) -> None:
+        db.execution_options(compiled_cache=statements)
+
+
 def migrated(database: str) -> None:
     """Bring a database up to date."""
     from flagsvc.server.store.engines import make_engine
     from flagsvc.server.store.migrate import migrate  # not above: this file is read before the sources are on the path
 
+    share_statements()
     engine = make_engine(database)
     try:
         migrate(engine)

@@ -19,50 +19,37 @@ from flagsvc.settings.places import Resolved
 from flagsvc.testing import FakeClock
 from support.apps_options import options
 from support.environments import feeds, only
+from support.evaluating import constraint, feature, strategy
 
 LOCAL = "127.0.0.1:9090"
 ELSEWHERE = "10.0.0.5:9090"
 KEY = "a-key-of-the-pages"
 HOSTILE = "<script>alert(1)</script>"
+CHECKOUT = [
+    strategy(
+        "flexibleRollout",
+        constraint("IN", "plan", values=["team"]),
+        title="EU beta",
+        parameters={"rollout": "25", "stickiness": "userId", "groupId": "new-checkout"},
+        segments=[1],
+    ),
+    {"name": "userWithId", "parameters": {"userIds": "7"}},
+]
+BLUE_AND_GREEN = [{"name": name, "weight": 500, "stickiness": "userId"} for name in ("blue", "green")]
+TOLD = {"type": "release", "description": "buy <b>more</b>", "impressionData": 0}
+DEFAULT = {"name": "default"}
 DOCUMENT = {
     "version": 2,
     "features": [
-        {
-            "name": "new-checkout",
-            "enabled": True,
-            "type": "release",
-            "description": "buy <b>more</b>",
-            "strategies": [
-                {
-                    "name": "flexibleRollout",
-                    "title": "EU beta",
-                    "parameters": {"rollout": "25", "stickiness": "userId", "groupId": "new-checkout"},
-                    "constraints": [{"contextName": "plan", "operator": "IN", "values": ["team"]}],
-                    "segments": [1],
-                },
-                {"name": "userWithId", "parameters": {"userIds": "7"}},
-            ],
-            "impressionData": 0,
-            "variants": [
-                {"name": "blue", "weight": 500, "stickiness": "userId"},
-                {"name": "green", "weight": 500, "stickiness": "userId"},
-            ],
-        },
-        {
-            "name": "child",
-            "enabled": True,
-            "strategies": [{"name": "default"}],
-            "dependencies": [{"feature": "new-checkout"}],
-        },
-        {"name": "off", "enabled": False, "strategies": [{"name": "default"}]},
-        {"name": "everyone", "enabled": True, "strategies": []},
-        {"name": HOSTILE, "enabled": True, "strategies": [{"name": "userWithId", "parameters": {"userIds": HOSTILE}}]},
-        {"name": "a/b c?d.json", "enabled": True, "strategies": [{"name": "default"}]},
-        {"name": "", "enabled": True, "strategies": [{"name": "default"}]},
+        feature("new-checkout", *CHECKOUT, variants=BLUE_AND_GREEN, **TOLD),
+        feature("child", DEFAULT, dependencies=[{"feature": "new-checkout"}]),
+        feature("off", DEFAULT) | {"enabled": False},
+        feature("everyone"),
+        feature(HOSTILE, {"name": "userWithId", "parameters": {"userIds": HOSTILE}}),
+        feature("a/b c?d.json", DEFAULT),
+        feature("", DEFAULT),
     ],
-    "segments": [
-        {"id": 1, "name": "beta", "constraints": [{"contextName": "region", "operator": "IN", "values": ["eu"]}]}
-    ],
+    "segments": [{"id": 1, "name": "beta", "constraints": [constraint("IN", values=["eu"])]}],
 }
 
 

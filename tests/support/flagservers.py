@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -152,6 +152,27 @@ async def _exchange(
     return processes.Answer(start["status"], names, b"".join(part["body"] for part in parts))
 
 
+@lru_cache(8)
+def planted(state: str) -> bytes:
+    """Return an SQLite database with a state that is written as JSON. A copy of it takes a third of the time of planting."""
+    with processes.scratch() as folder:
+        path = folder / FILE
+        path.write_bytes(new_file())
+        store = open_store(str(path), SystemClock(), RecordingLog())
+        try:
+            with store.writing(None) as tx:
+                plant(tx, json.loads(state))
+        finally:
+            store.close()
+        return path.read_bytes()
+
+
+def is_new(database: str) -> bool:
+    """Return whether a database is an SQLite file that is up to date and otherwise new."""
+    path = Path(database.removeprefix("sqlite:///"))
+    return path.exists() and path.read_bytes() == new_file()
+
+
 @contextmanager
 def app_client(
     database: str,
@@ -172,14 +193,18 @@ def app_client(
     API.
     """
     log, time = RecordingLog(), clock or SystemClock()
+    state = merged(GIVEN, given or {}) if seeded else None
     if seeded:
         prepare(database)
+        if clock is None and is_new(database):
+            Path(database.removeprefix("sqlite:///")).write_bytes(planted(json.dumps(state)))
+            state = None
     with ExitStack() as parts:
         store = open_store(database, time, log)
         parts.callback(store.close)
-        if seeded:
+        if state is not None:
             with store.writing(None) as tx:
-                plant(tx, merged(GIVEN, given or {}))
+                plant(tx, state)
         keyring = load_keyring(store, time, log)
         server = ApiContext(
             store, Documents(store, time, log), keyring, time, log, url, base, ways=ways or SignInWays()

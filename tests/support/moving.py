@@ -78,7 +78,7 @@ def move(source: Server, target: Server, *arguments: str, folder: Path) -> Calle
     return processes.call("move", source.root, target.root, "--yes", *arguments, folder=folder, env=tokens, seconds=600)
 
 
-def filled(server: Server, count: int, seed: int = 1) -> list[str]:
+def filled(server: Server, count: int) -> list[str]:
     """Give a server flags whose strategies overlap, in both environments and in no order of their making; return the names."""
     server.admin(
         "/context", {"name": "region", "stickiness": True, "legalValues": [{"value": each} for each in REGIONS]}
@@ -86,7 +86,7 @@ def filled(server: Server, count: int, seed: int = 1) -> list[str]:
     server.admin("/strategies", {"name": "opening", "description": "hours", "parameters": []})
     server.admin("/tag-types", {"name": "team", "description": "teams", "icon": "T"})
     number = server.admin("/segments", SEGMENT)["id"]
-    chance = random.Random(seed)
+    chance = random.Random(1)
     names = [f"flag-{each}" for each in range(count)]
     for environment in ENVIRONMENTS:
         data = data_of(names, number, chance)

@@ -1,4 +1,4 @@
-"""Hypothesis without what it learns from the modules that happen to be loaded.
+"""Hypothesis without what it learns from the modules that happen to be loaded, and how many inputs it makes.
 
 It draws now and then from the literals of all local modules that are loaded by then; which those are, in a process of a test run,
 hangs on the tests it got before. So inputs that are to be the same in every run would not be.
@@ -6,6 +6,10 @@ hangs on the tests it got before. So inputs that are to be the same in every run
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
+from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
 
@@ -15,3 +19,20 @@ def forget_literals() -> None:
     assert len(nothing) == 0
     assert callable(providers._get_local_constants)
     providers._get_local_constants = lambda: nothing
+
+
+def examples(number: int) -> int:
+    """Return how many inputs a test makes of so many in a whole run: under the profile `check` a quarter."""
+    return number // _fold()
+
+
+T = TypeVar("T")
+
+
+def thinned(inputs: Sequence[T]) -> Sequence[T]:
+    """Return the inputs of a test: under the profile `check` every fourth."""
+    return inputs[:: _fold()]
+
+
+def _fold() -> int:
+    return 100 // (settings.default or settings.get_profile("flagsvc")).max_examples

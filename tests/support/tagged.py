@@ -20,21 +20,7 @@ STANDARD = ("appName", "environment", "userId", "sessionId", "remoteAddress", "c
 FIELDS = (*STANDARD, "region", "plan", "random")
 STICKINESS = ("default", "random", *FIELDS)
 TEXTS = (
-    "",
-    "",
-    "",
-    "1",
-    "1",
-    "1",
-    "2",
-    "2",
-    "eu",
-    "1.2.3",
-    "192.0.2.1",
-    "2026-01-01",
-    "\0",
-    "a\0b",
-    "ü",
+    *("", "", "", "1", "1", "1", "2", "2", "eu", "1.2.3", "192.0.2.1", "2026-01-01", "\0", "a\0b", "ü"),
     "[object Object]",
 )
 MOMENTS = ("2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z")

@@ -47,26 +47,7 @@ def refusals() -> list[Fault]:
     plain = [
         Fault(f"status {status}", reply(status, WORSE, content_type=TYPE, etag='"worse"'))
         for status in (
-            201,
-            202,
-            203,
-            204,
-            206,
-            226,
-            300,
-            304,
-            400,
-            401,
-            403,
-            404,
-            405,
-            406,
-            408,
-            410,
-            413,
-            418,
-            422,
-            429,
+            *(201, 202, 203, 204, 206, 226, 300, 304, 400, 401, 403, 404, 405, 406, 408, 410, 413, 418, 422, 429),
             451,
         )
     ]
@@ -74,15 +55,7 @@ def refusals() -> list[Fault]:
         Fault(f"status {status}", reply(status, WORSE)) for status in (500, 501, 502, 503, 504, 511, 599, 600, 999)
     ]
     wishes = (
-        "0",
-        "1",
-        "120",
-        "-5",
-        "1e999",
-        "nan",
-        "9" * 400,
-        "soon",
-        "Wed, 21 Oct 2015 07:28:00 GMT",
+        *("0", "1", "120", "-5", "1e999", "nan", "9" * 400, "soon", "Wed, 21 Oct 2015 07:28:00 GMT"),
         "Fri, 31 Dec 9999 23:59:59 GMT",
     )
     return plain + [

@@ -38,9 +38,9 @@ async def session(
             await upstream.aclose()
 
 
-async def fault(upstream: Upstream, etag: str | None = None) -> UpstreamError:
+async def fault(upstream: Upstream) -> UpstreamError:
     """Return the error that asking for the document gives; it never holds the token."""
     with pytest.raises(UpstreamError) as caught:
-        await upstream.get_features(etag)
+        await upstream.get_features(None)
     assert "hidden" not in str(caught.value) + repr(caught.value)
     return caught.value

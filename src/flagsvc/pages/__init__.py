@@ -6,6 +6,6 @@ product has its own pages over it, decides who may see them, and calls them: the
 - An open page learns of a change: `EventStreams` in `live.py` tells every open stream, and `static/pages.js` asks for the live
   parts of its page again.
 - Numbers are drawn: `charts.py` has the arithmetic of bars, and `templates/charts.html` the drawing with its scale and its axis.
-- A moment is read in words: `in_words` in `times.py`, and `inWords` in `static/pages.js`.
+- A moment is read in words: `in_words` in `times.py`, and `static/pages.js` in local time.
 - A form comes from our own pages: `is_own_request` in `headers.py` decides that.
 """

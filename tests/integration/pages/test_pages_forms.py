@@ -250,7 +250,7 @@ REFUSED: tuple[Refused, ...] = (
         end="/naming",
     ),
     Refused("/tokens/new", {"name": "", "projects": "*"}, {"name": "Give a name."}),
-    Refused("/tokens/new", {"name": HOSTILE}, {"projects": "Give at least one project."}),
+    Refused("/tokens/new", {"name": HOSTILE, "projects": None}, {"projects": "Give at least one project."}),
     Refused("/tokens/new", {"name": "n", "projects": "*", "type": "x"}, {"type": CHOOSE}, lost=("type",)),
     Refused(
         "/tokens/new",
@@ -353,6 +353,41 @@ def test_what_the_api_refuses(pages: PageClient) -> None:
             shown = [text for name, text in typed if name == field.replace("__", ".")]
             assert shown[: len(wanted) or None] == wanted, (case, field)
         assert pages.client.server.store.revision() == before, case
+
+
+def test_a_wrong_secret(pages: PageClient) -> None:
+    """The form to sign in says at its field what is wrong, and repeats no secret."""
+    refused = pages.post("/ui/sign-in", [("token", HOSTILE)])
+    assert refused.status == 403 and "alert(1)" not in refused.text
+    assert read_wrong(refused, summary=False)["token"].startswith("This is no token of a user here")
+
+
+def test_a_segment_of_a_condition(pages: PageClient) -> None:
+    """A button of a condition with more than 250 values opens the form of a new segment with it, and keeps the values."""
+    form = pages.form(pages.get(f"/ui{NEW_RULE}"), "/new")
+    for _ in range(2):
+        form = pages.form(pages.press(form, "add-condition"), "/new")
+    many = "\n".join(str(number) for number in range(251))
+    shown = pages.press(form, "preview", c0__field="region", c0__values="eu", c1__field="userId", c1__values=many)
+    form = pages.form(shown, "/new")
+    assert ("do", "segment-of:0") not in form.buttons
+    segment = pages.post("/ui/segments/new", [*form.fields, ("do", "segment-of:1")])
+    new = pages.form(segment, "/new")
+    assert (new.value("name"), new.value("project"), new.value("c0.field")) == ("", "default", "userId")
+    assert (new.value("conditions"), new.value("c0.values")) == ("1", many)
+    assert pages.press(new, "save", name="many").status == 303
+
+
+def test_a_field_that_nobody_made(pages: PageClient) -> None:
+    """A condition warns of it, and leads to the form that makes it. What is like a known field is saved at the second try."""
+    form = pages.form(pages.press(pages.form(pages.get(f"/ui{NEW_RULE}"), "/new"), "add-condition"), "/new")
+    refused = pages.press(form, "save", c0__field="plam", c0__values="gold")
+    assert "/ui/new-context-field?name=plam" in refused.text
+    assert pages.form(pages.get("/ui/new-context-field?name=plam"), "/new-context-field").value("name") == "plam"
+    taken = pages.press(pages.form(refused, "/new"), "name-condition:0:plan")
+    assert pages.form(taken, "/new").value("c0.field") == "plan"
+    assert pages.press(pages.form(refused, "/new"), "save").status == 303
+    assert pages.press(form, "save", c0__field="company", c0__values="x").status == 303
 
 
 class Both(NamedTuple):

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -18,6 +21,7 @@ from flagsvc.server.store.seed.wanted import make_wanted
 from flagsvc.server.store.timestamps import format_time
 from support.admin_call_rows import Step, delete, filled, post, put
 from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.processes import scratch
 
 PRODUCTION_SECRET = "*:production.backend-secret-of-tests"
 P = "/api/admin/projects/default"
@@ -316,9 +320,9 @@ BY_A_SEED = "project-user-added"
 class Scene:
     """A server in which steps were done; ids that they kept are filled in."""
 
-    def __init__(self, client: AppClient) -> None:
+    def __init__(self, client: AppClient, known: Mapping[str, Any] = MappingProxyType({})) -> None:
         self.client = client
-        self.known: dict[str, Any] = {}
+        self.known = dict(known)
 
     def do(self, steps: Sequence[Step]) -> None:
         """Do steps, each of which succeeds."""
@@ -380,12 +384,26 @@ def in_order(value: Any) -> Any:
     return [in_order(each) for each in value] if isinstance(value, list) else value
 
 
+@cache
+def started() -> tuple[bytes, Mapping[str, Any]]:
+    """Return an SQLite database after STARTED, and the ids that the steps kept."""
+    with scratch() as folder:
+        with app_client(str(folder / "flags.db"), given=GIVEN) as client:
+            scene = Scene(client)
+            scene.do(STARTED)
+        return (folder / "flags.db").read_bytes(), scene.known
+
+
 @pytest.fixture
 def scene(database_url: str) -> Iterator[Scene]:
     """Give a server with flags that have all that a flag can have, on each kind of database."""
-    with app_client(database_url, given=GIVEN) as client:
-        scene = Scene(client)
-        scene.do(STARTED)
+    is_file = database_url.startswith("sqlite")
+    content, known = started() if is_file else (b"", {})
+    if is_file:
+        Path(database_url.removeprefix("sqlite:///")).write_bytes(content)
+    with app_client(database_url, given=GIVEN, seeded=not is_file) as client:
+        scene = Scene(client, known)
+        scene.do(() if is_file else STARTED)
         yield scene
 
 

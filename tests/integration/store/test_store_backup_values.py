@@ -31,6 +31,7 @@ from support import admin_calls
 from support.backups import OTHERS, RICH, THEN, WHO, backup_of, lines_of, remade, restored, rows_of, with_value
 from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, GIVEN, AppClient, app_client, merged
 from support.planting import plant
+from support.same_inputs import thinned
 
 PAYLOAD = {"type": "json", "value": '{"a": [1]}'}
 VARIANT = {"name": "blue", "weight": 1000, "weightType": "variable", "stickiness": "userId", "payload": PAYLOAD}
@@ -251,11 +252,12 @@ def test_one_odd_value(client: AppClient) -> None:
     paths = reading_paths(lines)
     refused = 0
     every = EVERY[client.server.store.engine.dialect.name]
-    for index, case in enumerate(sampled(all_cases(lines), Random(1))[::every]):
+    cases = thinned(sampled(all_cases(lines), Random(1))[::every])
+    for index, case in enumerate(cases):
         reason = outcome(client, lines, paths[index % PARTS :: PARTS], case)
         assert not reason or REASON.search(reason), (case, reason)
         refused += bool(reason)
-    assert refused > 80 / every
+    assert refused > len(cases) / 3
 
 
 @pytest.mark.long

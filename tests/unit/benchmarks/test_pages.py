@@ -43,23 +43,6 @@ def test_raw_results_are_read_as_written(tmp_path: Path) -> None:
     assert results.read(tmp_path / "proxy.json") == sample()
 
 
-def test_the_page_has_figures_spread_and_ratios() -> None:
-    """A row of the matrix has each server's figure and what confirms it, how many times ours, requests a second, and bytes."""
-    text = pages.page(sample())
-    assert "| reference / ours, the peers' shape | Edge, one thread / ours, the peers' shape | ours/s | bytes |" in text
-    assert "| 10 | 10.0 +5 % | 11.0 +5 % | 200 +5 % | 50.0 +5 % | 18.2 | 4.5 | 95,238 | 900 |" in text
-
-
-def test_the_bytes_of_answers_tell_whether_they_are_equal() -> None:
-    """Each server has its own, with a mark where an answer was not compressed though gzip was asked for."""
-    found = sample()
-    found.cells += [cell(OURS, 10, encoding="gzip", encoded=0.0), cell(EQUAL, 10, encoding="gzip", encoded=1.0)]
-    text = "\n".join(pages.sizes_of_answers(found))
-    assert "|  | flags | ours | ours, the peers' shape | reference | Edge, one thread |" in text
-    assert "| identity | 10 | 900 | 1,100 | 900 | 900 |" in text
-    assert "| gzip | 10 | 900, not packed | 900 | – | – |" in text
-
-
 def test_the_limit_is_the_first_table() -> None:
     """It has the three costs, the ratio with the range of the rounds, what must be, the goal, and the state, also in print."""
     found = sample()

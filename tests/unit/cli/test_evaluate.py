@@ -347,15 +347,8 @@ def test_the_example_document(flagsvc: Flagsvc) -> None:
     assert (run.code, run.err) == (0, "")
     on = [line.split()[0] for line in run.out.splitlines()[2:]]
     assert on == [
-        "dark-mode",
-        "new-checkout",
-        "banner-text",
-        "search-backend",
-        "eu-invoice",
-        "beta-programme",
-        "winter-sale",
-        "opening-hours-chat",
-        "gold-support",
+        *("dark-mode", "new-checkout", "banner-text", "search-backend", "eu-invoice", "beta-programme"),
+        *("winter-sale", "opening-hours-chat", "gold-support"),
     ]
 
 

@@ -29,18 +29,7 @@ from support import forms, needs
 from support.cli_helpers import ENOUGH, Flagsvc
 from support.fake_upstream import fake_upstream
 
-HEAVY = {
-    "asyncio",
-    "httpx",
-    "msgspec",
-    "uvicorn",
-    "json",
-    "http.client",
-    "logging",
-    "ssl",
-    "tomllib",
-    "difflib",
-}
+HEAVY = {"asyncio", "httpx", "msgspec", "uvicorn", "json", "http.client", "logging", "ssl", "tomllib", "difflib"}
 """Modules that no help, version or usage message needs."""
 
 

@@ -14,6 +14,7 @@ from flagsvc.engine.fragments import PLAIN, AnswerShape
 from flagsvc.engine.projects import restrict
 from flagsvc.engine.snapshot import Snapshot
 from support.evaluating import constraint, feature, region, rollout, snapshot, strategy, toggles
+from support.same_inputs import examples
 from support.tagged import FieldReadingStrategy, asks, custom, documents, neighbours
 
 EU = constraint("IN", values=["eu"])
@@ -69,7 +70,7 @@ def answers(made: Snapshot, context: Context, shape: AnswerShape = PLAIN) -> lis
     PROJECTS,
     st.fixed_dictionaries({"fold": st.booleans(), "variant_feature_state": st.booleans()}),
 )
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_a_part_is_a_smaller_document(
     document: dict[str, Any], owners: list[str | None], projects: frozenset[str], options: dict[str, bool]
 ) -> None:
@@ -84,7 +85,7 @@ def test_a_part_is_a_smaller_document(
 
 
 @given(documents(), st.lists(st.sampled_from([None, "p", "q"]), min_size=3, max_size=3), st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_equal_keys_mean_equal_answers(document: dict[str, Any], owners: list[str | None], data: st.DataObject) -> None:
     """What a part's answer may be kept under tells all that decides it, also what parents in other projects read."""
     for made, owner in zip(document["features"], owners, strict=False):

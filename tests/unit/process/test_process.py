@@ -27,12 +27,12 @@ async def no_app(scope: object, receive: object, send: object) -> None:
     """An application that is never called."""
 
 
-def make_server(seconds: float = 60.0) -> tuple[UvicornServer, list[str]]:
+def make_server() -> tuple[UvicornServer, list[str]]:
     """Return a server that does not run, with a grace period, and its notices."""
     told: list[str] = []
     config = uvicorn.Config(no_app, log_config=None, lifespan="off")
     config.load()
-    return UvicornServer(config, ShutdownGrace(seconds, lambda: told.append("drained"))), told
+    return UvicornServer(config, ShutdownGrace(60.0, lambda: told.append("drained"))), told
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -18,17 +18,9 @@ def test_what_a_table_may_hold() -> None:
     """A table may have all options except those for code only, and a file option for each secret."""
     assert {option.name for option in OPTIONS if not option.in_code_only} <= SETTABLE
     assert {name for name in SETTABLE if name.endswith("File")} == {
-        "flagsvcApiTokenFile",
-        "adminPageKeysFile",
-        "clientKeysFile",
-        "upstreamHeadersFile",
-        "proxySecretsFile",
-        "expBootstrap.urlHeaders.AuthorizationFile",
-        "expServerSideSdkConfig.tokensFile",
-        "storagePasswordFile",
-        "storageKeyPasswordFile",
-        "tlsKeyPasswordFile",
-        "upstreamKeyPasswordFile",
+        *("flagsvcApiTokenFile", "adminPageKeysFile", "clientKeysFile", "upstreamHeadersFile", "proxySecretsFile"),
+        *("expBootstrap.urlHeaders.AuthorizationFile", "expServerSideSdkConfig.tokensFile", "storagePasswordFile"),
+        *("storageKeyPasswordFile", "tlsKeyPasswordFile", "upstreamKeyPasswordFile"),
     }
     assert {"cors", "httpOptions", "expBootstrap", "expBootstrap.urlHeaders", "expServerSideSdkConfig"} == TABLES
 

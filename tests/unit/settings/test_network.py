@@ -22,58 +22,47 @@ def same(*values: object) -> dict[object, object]:
     return {value: value for value in values}
 
 
+def to(*rows: str) -> dict[object, object]:
+    """Return rows of texts that become other texts: `text → other text`."""
+    return {text: other for text, _, other in (row.partition(" → ") for row in rows)}
+
+
 TAKEN: dict[Callable[[Any], object], dict[Any, object]] = {
     # an http or https API, or a document in a file
     net.parse_base_url: {
         **same("http://localhost:4242/api", "HTTPS://Example.com", "http://[::1]:80/x", "http://u:p@h"),
         **same("file:///etc/flags.json", "file:///with%20blank"),
-        "http://localhost:4242/api/": "http://localhost:4242/api",
-        "file:/etc/flags.json": "file:///etc/flags.json",
-        "FILE://localhost/etc/flags.json": "file:///etc/flags.json",
-        "file:///with blank": "file:///with%20blank",
+        **to("http://localhost:4242/api/ → http://localhost:4242/api", "file:/etc/flags.json → file:///etc/flags.json"),
+        **to("FILE://localhost/a.json → file:///a.json", "file:///with blank → file:///with%20blank"),
         "file:///a/../b": "file:///b",
     },
     # the URL of a bootstrap may have a query, because nothing is appended to it
     net.parse_url: {"https://cdn/flags.json?sig=abc": "https://cdn/flags.json?sig=abc"},
     # http or https, without a slash at the end
     net.WEB_URL.parse: {
-        "http://[::1]:4242/base/": "http://[::1]:4242/base",
-        "https://flags.example": "https://flags.example",
-        " https://flags.example/ ": "https://flags.example",
+        **same("https://flags.example"),
+        **to("http://[::1]:4242/base/ → http://[::1]:4242/base", " https://flags.example/  → https://flags.example"),
     },
     # a URL, or a host and a port as in curl
     net.parse_outbound_proxy: {
-        "http://p:3128": "http://p:3128",
-        "https://p/": "https://p",
-        "p:3128": "http://p:3128",
-        "u:w@p:3128": "http://u:w@p:3128",
+        **same("http://p:3128"),
+        **to("https://p/ → https://p", "p:3128 → http://p:3128", "u:w@p:3128 → http://u:w@p:3128"),
     },
     # a name or an address, in brackets or not; an absolute path is a Unix socket
     net.parse_host: {
         **same("127.0.0.1", "0.0.0.0", "::", "fe80::1%eth0", "localhost", "web-1.internal", "unix.example"),
         **same("unix:/run/p.sock", LONGEST),
-        "[::]": "::",
-        "0:0:0:0:0:0:0:0": "::",
-        "::0.0.0.0": "::",
-        "[::1]": "::1",
-        "unix:///run/p.sock": "unix:/run/p.sock",
-        "/run/p.sock": "unix:/run/p.sock",
+        **to("[::] → ::", "0:0:0:0:0:0:0:0 → ::", "::0.0.0.0 → ::", "[::1] → ::1"),
+        **to("unix:///run/p.sock → unix:/run/p.sock", "/run/p.sock → unix:/run/p.sock"),
     },
     # a host and a port, only a port, or a Unix socket
     net.parse_address: {
         **same("127.0.0.1:9090", ":9090", "[::1]:0", "unix:/run/a.sock"),
-        "admin.example: 80": "admin.example:80",
-        "UNIX:///run/a.sock": "unix:/run/a.sock",
+        **to("admin.example: 80 → admin.example:80", "UNIX:///run/a.sock → unix:/run/a.sock"),
         "/run/a.sock": "unix:/run/a.sock",
     },
     # a leading slash, and none behind
-    net.parse_base_path: {
-        "base/path": "/base/path",
-        "/base/path/": "/base/path",
-        "//a//b//": "/a/b",
-        "/": "",
-        "a": "/a",
-    },
+    net.parse_base_path: to("base/path → /base/path", "/base/path/ → /base/path", "//a//b// → /a/b", "/ → ", "a → /a"),
     # three octal digits, with or without a leading 0
     net.parse_mode: {"660": "0660", " 0660 ": "0660"},
     # booleans, addresses, CIDRs and names, alone or in a list (behaviour: Remote address)
@@ -143,13 +132,9 @@ REFUSED: dict[Callable[[Any], object], tuple[object, ...]] = {
 SHOWN: dict[Callable[[Any], object], dict[Any, object]] = {
     # user, password and query are masked
     net.safe_url: {
-        None: None,
-        "": "",
-        "http://h:1/api": "http://h:1/api",
-        "http://user:pass@h:1/api": "http://***@h:1/api",
-        "https://h/x?sig=abc": "https://h/x?***",
+        **same(None, "", "http://h:1/api", "none"),
+        **to("http://user:pass@h:1/api → http://***@h:1/api", "https://h/x?sig=abc → https://h/x?***"),
         "http://u:/pass@h": "http://***@h",
-        "none": "none",
     },
     # a text without a scheme may be a token, so it is not quoted at all
     net.echo_url: {

@@ -30,8 +30,11 @@ from flagsvc.settings.render import as_json, in_effect, what_is_set
 from flagsvc.settings.table import BY_NAME, OPTIONS
 from support.environment_samples import HOME, as_variable, by_variables, nested, required
 from support.option_samples import BAD, SAMPLES
+from support.same_inputs import examples
 
-BOUNDED = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+BOUNDED = settings(
+    max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 """Includes lone surrogates, which os.environ contains for bytes that are not UTF-8."""
@@ -120,6 +123,7 @@ def test_options_in_code_raise_nothing_else(given: dict[str, object]) -> None:
 @BOUNDED
 @example(environment={}, secrets={"EXP_BOOTSTRAP_AUTHORIZATION_FILE": f"/{SECRET}"}, urls={})
 @example(environment={}, secrets={}, urls={"FLAGSVC_URL": f"http://u:/{SECRET}@h:x"})
+@example(environment={}, secrets={}, urls={"EXP_BOOTSTRAP_URL": f"http://c/f?sig={SECRET}"})
 @given(
     environment=st.dictionaries(st.sampled_from(VARIABLES), PLAUSIBLE, max_size=8),
     secrets=st.dictionaries(st.sampled_from(SECRET_VARIABLES), SECRET_TEXTS, min_size=1, max_size=4),
@@ -285,7 +289,7 @@ def test_no_secret_in_any_text_of_environments(
 Texts = Mapping[str, Mapping[str, str]]
 """Options as texts, by the name of their environment."""
 
-FEW = settings(BOUNDED, max_examples=60)
+FEW = settings(BOUNDED, max_examples=examples(60))
 """Each example is read in every form."""
 FIT_NAMES = st.lists(st.sampled_from(["a", "b", "prod-eu", "Z9.x", "test_2", "7"]), unique=True, min_size=1, max_size=3)
 VARIABLE, JSON_FILE = "FLAGSVC_ENVIRONMENTS", "FLAGSVC_ENVIRONMENTS_FILE"

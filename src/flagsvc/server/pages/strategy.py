@@ -37,7 +37,7 @@ from flagsvc.server.pages.strategy_form import (
     body_of,
     content_of,
     empty_form,
-    problems_of_form,
+    problems_of_rollout,
     read_form,
     shown_of,
 )
@@ -68,7 +68,7 @@ def find_problems(call: ApiCall, shown: Json) -> list[str]:
         stored = find_strategy(tx, read_place(tx, call), call.params.get("strategyId"))
         before = [] if stored is None else stored["constraints"]
         of_conditions = problems_of_rows(tx, call.form, shown["conditions"], before, too_many_of_strategy)
-    return [*problems_of_form(shown), *of_conditions]
+    return [*problems_of_rollout(shown), *of_conditions, *variants_form.problems_of_rows(shown["variants"])]
 
 
 def save(call: ApiCall, shown: Json) -> Answer:

@@ -98,12 +98,11 @@ def segment_ids(shown: Json) -> list[int | str]:
     return [each if (number := read_whole(each)) is None else number for each in shown["segments"]]
 
 
-def problems_of_form(shown: Json) -> list[Problem]:
-    """Return what is wrong with a form that the admin API would take: shares that are no percentages."""
+def problems_of_rollout(shown: Json) -> list[Problem]:
+    """Return what is wrong with a rollout that the admin API would take: it is no percentage."""
     share = read_whole(shown["rollout"])
     fine = share is not None and share <= FULL
-    problems = [WHOLE] if shown["name"] == FLEXIBLE_ROLLOUT and not fine else []
-    return problems + variants_form.problems_of_rows(shown["variants"])
+    return [WHOLE] if shown["name"] == FLEXIBLE_ROLLOUT and not fine else []
 
 
 def drawn_variants(strategy: Json | None) -> Variants:

@@ -15,55 +15,59 @@ VARIANT = {"name": "v", "weight": 1000, "weightType": "fix", "stickiness": "defa
 LEGAL = [{"name": "region", "legalValues": [{"value": "no"}]}]
 
 
-def constrained(**constraint: Any) -> dict[str, Any]:
+STRATEGY = "new-checkout: strategy 1 (default)"
+
+
+def strategies(**given: Any) -> dict[str, Any]:
+    """Return data with one strategy."""
+    return {"featureStrategies": [{"name": "default", "featureName": "new-checkout", **given}]}
+
+
+def constrained(field: str, operator: str, **given: Any) -> dict[str, Any]:
     """Return data with one constraint."""
-    return {"featureStrategies": [{"name": "default", "featureName": "new-checkout", "constraints": [constraint]}]}
+    return strategies(constraints=[{"contextName": field, "operator": operator, **given}])
 
 
+def switched(name: str, **given: Any) -> dict[str, Any]:
+    """Return data with one flag in the environment."""
+    return {"featureEnvironments": [{"name": name, "featureName": name, "enabled": True, **given}]}
+
+
+def children(parent: str) -> dict[str, Any]:
+    """Return data in which the flag depends on another one."""
+    return {"dependencies": [{"feature": "new-checkout", "dependencies": [{"feature": parent}]}]}
+
+
+TAG = {"featureName": "new-checkout", "tagType": "team", "tagValue": "red"}
+BAD_LINK = {"feature": "new-checkout", "links": [{"url": "http://"}]}
 KINDS: dict[str, tuple[dict[str, Any], str, str]] = {
     "a name with a space": ({"features": [{"name": "has space"}]}, "has space", "must be URL friendly"),
     "only fixed variants": (
-        {
-            "featureEnvironments": [
-                {"name": "new-checkout", "featureName": "new-checkout", "enabled": True, "variants": [VARIANT]}
-            ]
-        },
+        switched("new-checkout", variants=[VARIANT]),
         "new-checkout: environment variants",
         'There must be at least one "variable" variant',
     ),
     "an unknown tag type": (
-        {"featureTags": [{"featureName": "new-checkout", "tagType": "team", "tagValue": "red"}]},
+        {"featureTags": [TAG]},
         "new-checkout: tag team:red",
         "neither the server nor the data has a tag type `team`",
     ),
     "an illegal value": (
-        constrained(contextName="region", operator="IN", values=["se"]),
-        "new-checkout: strategy 1 (default), constraint on region (IN)",
+        constrained("region", "IN", values=["se"]),
+        f"{STRATEGY}, constraint on region (IN)",
         "not specified as a legal value",
     ),
-    "a segment that is not declared": (
-        {"featureStrategies": [{"name": "default", "featureName": "new-checkout", "segments": [7]}]},
-        "new-checkout: strategy 1 (default)",
-        "does not declare the segments it uses: 7",
-    ),
-    "a bad URL": (
-        {"links": [{"feature": "new-checkout", "links": [{"url": "http://"}]}]},
-        "new-checkout: link http://",
-        "Invalid URL: http://",
-    ),
-    "environments of an unknown flag": (
-        {"featureEnvironments": [{"name": "gone", "featureName": "gone", "enabled": True}]},
-        "gone: environments",
-        "neither the project nor the data has a flag `gone`",
-    ),
+    "an undeclared segment": (strategies(segments=[7]), STRATEGY, "does not declare the segments it uses: 7"),
+    "a bad URL": ({"links": [BAD_LINK]}, "new-checkout: link http://", "Invalid URL: http://"),
+    "an unknown flag": (switched("gone"), "gone: environments", "neither the project nor the data has a flag `gone`"),
     "itself as parent": (
-        {"dependencies": [{"feature": "new-checkout", "dependencies": [{"feature": "new-checkout"}]}]},
+        children("new-checkout"),
         "new-checkout: parent new-checkout",
         "a flag cannot depend on itself",
     ),
     "no number": (
-        constrained(contextName="age", operator="NUM_GT", value="abc"),
-        "new-checkout: strategy 1 (default), constraint on age (NUM_GT)",
+        constrained("age", "NUM_GT", value="abc"),
+        f"{STRATEGY}, constraint on age (NUM_GT)",
         '"value" must be a number',
     ),
 }
@@ -194,10 +198,8 @@ def test_what_other_flags_have_is_looked_up(call: Any, other: FakeAdmin) -> None
         ("old", "there is no active flag `old`"),
         ("middle", "`middle` depends on another flag itself"),
     ):
-        called = call(
-            "validate", {"dependencies": [{"feature": "new-checkout", "dependencies": [{"feature": parent}]}]}
-        )
+        called = call("validate", children(parent))
         assert called.code == 1 and message in called.out
     other.answers["/api/admin/projects/default/features/new-checkout"] = Answer(200, {"children": ["leaf"]})
-    called = call("validate", {"dependencies": [{"feature": "new-checkout", "dependencies": [{"feature": "top"}]}]})
+    called = call("validate", children("top"))
     assert called.code == 1 and "other flags depend on `new-checkout`" in called.out

@@ -34,12 +34,10 @@ def secure(authority: trustme.CA) -> Iterator[FakeAdmin]:
         yield fake
 
 
-def validate(flagsvc: Flagsvc, folder: Path, *arguments: str, env: dict[str, str] | None = None) -> Called:
+def validate(flagsvc: Flagsvc, folder: Path, *arguments: str) -> Called:
     """Validate an empty data set."""
     (folder / "flags.json").write_text(json.dumps(EMPTY))
-    return flagsvc(
-        "validate", str(folder / "flags.json"), *NAMED, *arguments, env={"FLAGSVC_ADMIN_TOKEN": TOKEN} | (env or {})
-    )
+    return flagsvc("validate", str(folder / "flags.json"), *NAMED, *arguments, env={"FLAGSVC_ADMIN_TOKEN": TOKEN})
 
 
 def test_certificates(secure: FakeAdmin, authority: trustme.CA, flagsvc: Flagsvc, tmp_path: Path) -> None:

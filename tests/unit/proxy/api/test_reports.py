@@ -20,6 +20,7 @@ from flagsvc.http.reports import (
     cut,
 )
 from flagsvc.proxy.api.client import read, read_metrics
+from support.same_inputs import examples
 from support.serving import attempt
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5))
@@ -31,7 +32,7 @@ VALUES = st.recursive(
 )
 START = "2026-01-01T00:00:00Z"
 TIMES = {"start": START, "stop": START}
-BOUNDED = settings(max_examples=60, deadline=None)
+BOUNDED = settings(max_examples=examples(60), deadline=None)
 
 
 def metrics(**toggles: object) -> dict[str, Any]:

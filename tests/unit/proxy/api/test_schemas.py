@@ -18,6 +18,7 @@ from flagsvc.http.shapes import ShapeError, check, components
 from flagsvc.proxy.api.body import TEXT_FIELDS, LookupBody, read_lookup
 from flagsvc.proxy.api.openapi import SHAPES
 from flagsvc.proxy.api.schemas import CONTEXT_FIELDS, CONTEXT_PARAMETERS, LOOKUP
+from support.same_inputs import examples
 from support.serving import attempt
 
 FEATURES: list[dict[str, Any]] = [
@@ -93,7 +94,7 @@ CONTEXTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.fixed_dictionaries({}, optional={"toggles": st.lists(SENT, max_size=2), "context": CONTEXTS}))
 def test_the_fast_reader_of_contexts_and_the_shape_say_the_same(value: dict[str, Any]) -> None:
     """They take the same bodies, and make the same context of one."""

@@ -43,7 +43,7 @@ OURS = b"0123456789abcdef"
     ("end", "revision"),
     [
         (MARKED % (OURS, OURS), "01234567"),
-        (MARKED % (OURS, b"f" * 16), "tag-of-u"),
+        (MARKED % (OURS, b"76d8bb0e"), "tag-of-u"),
         (MARKED % (b"76d8bb0e", b"76d8bb0e"), "tag-of-u"),
         (MARKED % (OURS, OURS) + b" ", "tag-of-u"),
         (b'"version":2}', "tag-of-u"),

@@ -15,6 +15,7 @@ from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.testing import FakeClock, FakeSource, MemoryStore, etag_of, turns
 from support.polling import PollerScene, document
+from support.same_inputs import examples
 
 INTERVAL_S = 5.0
 DOCUMENTS = [document("one"), document("two"), document("one", "two"), document("three", more=True)]
@@ -167,4 +168,4 @@ class Outages(RuleBasedStateMachine):
 
 
 TestOutages = Outages.TestCase
-TestOutages.settings = settings(max_examples=80, stateful_step_count=25, deadline=None)
+TestOutages.settings = settings(max_examples=examples(80), stateful_step_count=25, deadline=None)

@@ -47,74 +47,45 @@ def test_what_a_handler_is_told(client: AppClient) -> None:
     assert client.delete("/api/admin/things/a%2Fb").json()["params"] == {"name": "a/b"}
 
 
+LARGE = "request entity too large"
+OTHER_TYPE = "invalid token: expected a different token type"
+NO_SHAPE = "Request validation failed: your request body or params contain"
+NO_MEDIA = "We do not accept the content-type you provided"
+NONE = f"{NO_MEDIA} (you didn't provide one)."
+DELETED = "/api/admin/things/"
 STEPS: list[tuple[str, dict[str, Any], int, str]] = [
     ("a broken body", {"body": b"{"}, 400, "the body is not JSON"),
-    ("too large a body", {"body": b'"' + b"x" * 512_000 + b'"'}, 413, "request entity too large"),
-    (
-        "a body that grows too large",
-        {"chunks": [b'"', b"x" * 512_000, b'"']},
-        413,
-        "request entity too large",
-    ),
+    ("too large a body", {"body": b'"' + b"x" * 512_000 + b'"'}, 413, LARGE),
+    ("a body that grows too large", {"chunks": [b'"', b"x" * 512_000, b'"']}, 413, LARGE),
     ("an unknown charset", {"body": b"{}", "charset": "x-y"}, 415, 'unsupported charset "X-Y"'),
     ("no token", {"body": {}, "token": None}, 401, NO_TOKEN),
     ("no token, a broken body", {"body": b"{", "token": None}, 401, NO_TOKEN),
     ("no token, too large a body", {"body": b"x" * 600_000, "token": None}, 401, NO_TOKEN),
     ("no token, an unknown charset", {"body": b"{}", "token": None, "charset": "x-y"}, 401, NO_TOKEN),
-    (
-        "a backend token, a broken body",
-        {"body": b"{", "token": BACKEND_SECRET},
-        403,
-        "invalid token: expected a different",
-    ),
+    ("a backend token, a broken body", {"body": b"{", "token": BACKEND_SECRET}, 403, OTHER_TYPE),
     ("an empty token", {"body": {}, "token": " "}, 401, NO_TOKEN),
     ("an unknown token", {"body": {}, "token": "*:*.unknown"}, 401, UNKNOWN_TOKEN),
     ("Basic", {"body": {}, "token": "Basic eDp5"}, 401, UNKNOWN_TOKEN),
-    ("a backend token", {"body": {}, "token": BACKEND_SECRET}, 403, "invalid token: expected a different token type"),
-    ("a frontend token", {"body": {}, "token": FRONTEND_SECRET}, 403, "invalid token: expected a different token type"),
-    (
-        "an unknown path",
-        {"path": "/api/admin/nosuch", "body": {}},
-        404,
-        "The path you were looking for (/api/admin/nosuch)",
-    ),
+    ("a backend token", {"body": {}, "token": BACKEND_SECRET}, 403, OTHER_TYPE),
+    ("a frontend token", {"body": {}, "token": FRONTEND_SECRET}, 403, OTHER_TYPE),
+    ("an unknown path", {"path": "/api/admin/no", "body": {}}, 404, "The path you were looking for (/api/admin/no)"),
     (
         "another method",
         {"method": "PUT", "body": {}},
         405,
-        f"The path {THINGS} does not take PUT. It takes POST, PATCH, GET",
+        f"The path {THINGS} does not take PUT. It takes POST, PATCH",
     ),
-    (
-        "no permission, and no shape",
-        {"body": {}, "token": VIEWER_SECRET},
-        403,
-        "You don't have the required permissions",
-    ),
-    (
-        "no media type",
-        {"body": b"{}", "type": ""},
-        415,
-        "We do not accept the content-type you provided (you didn't provide one).",
-    ),
-    ("no body at all", {}, 415, "We do not accept the content-type you provided (you didn't provide one)."),
-    (
-        "another media type",
-        {"body": b"{", "type": "text/plain"},
-        415,
-        "We do not accept the content-type you provided (text/plain).",
-    ),
-    ("too large, of another type", {"body": b"x" * 600_000, "type": "text/plain"}, 415, "We do not accept"),
-    ("no shape", {"body": {"name": []}}, 400, "Request validation failed: your request body or params contain"),
-    ("an empty body", {"body": b""}, 400, "Request validation failed: your request body or params contain"),
-    (
-        "a NUL",
-        {"body": {"name": "a", "tags": ["b\0"]}},
-        400,
-        "Request validation failed: your request body or params contain",
-    ),
-    ("an escape that is none", {"method": "DELETE", "path": "/api/admin/things/%zz"}, 400, "Request validation failed"),
-    ("a NUL in the path", {"method": "DELETE", "path": "/api/admin/things/a%00"}, 400, "Request validation failed"),
-    ("a NUL in the query", {"method": "GET", "path": f"{THINGS}?a=%00"}, 400, "Request validation failed"),
+    ("no permission, and no shape", {"body": {}, "token": VIEWER_SECRET}, 403, "You don't have the required permis"),
+    ("no media type", {"body": b"{}", "type": ""}, 415, NONE),
+    ("no body at all", {}, 415, NONE),
+    ("another media type", {"body": b"{", "type": "text/plain"}, 415, f"{NO_MEDIA} (text/plain)."),
+    ("too large, of another type", {"body": b"x" * 600_000, "type": "text/plain"}, 415, NO_MEDIA),
+    ("no shape", {"body": {"name": []}}, 400, NO_SHAPE),
+    ("an empty body", {"body": b""}, 400, NO_SHAPE),
+    ("a NUL", {"body": {"name": "a", "tags": ["b\0"]}}, 400, NO_SHAPE),
+    ("an escape that is none", {"method": "DELETE", "path": f"{DELETED}%zz"}, 400, NO_SHAPE),
+    ("a NUL in the path", {"method": "DELETE", "path": f"{DELETED}a%00"}, 400, NO_SHAPE),
+    ("a NUL in the query", {"method": "GET", "path": f"{THINGS}?a=%00"}, 400, NO_SHAPE),
 ]
 
 

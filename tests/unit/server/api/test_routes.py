@@ -17,6 +17,7 @@ from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.pipeline import Router
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.api.routes import ROUTES
+from flagsvc.server.store import keyring
 from support.flagservers import (
     ADMIN_SECRET,
     BACKEND_SECRET,
@@ -40,24 +41,14 @@ GIVEN: dict[str, Any] = {
 REACHED = Answer({"reached": True}, 299)
 PLACES = {"projectId": "default", "environment": "development"}
 OPEN_TO_ALL = {
-    "/api/admin/archive/:featureName",
-    "/api/admin/archive/revive/:featureName",
-    "/api/admin/constraints/validate",
-    "/api/admin/events/:id/undo",
-    "/api/admin/events/actions/:groupId/undo",
-    "/api/admin/features/validate",
-    "/api/admin/projects/:projectId/features/:featureName/variants-batch",
-    "/api/admin/features-batch/validate",
-    "/api/admin/features-batch/import",
-    "/api/admin/features-batch/import/dry-run",
-    "/api/admin/features-batch/export",
-    "/api/admin/segments/strategies",
-    "/api/admin/segments/validate",
-    "/api/admin/tag-types/validate",
-    "/api/admin/tags",
-    "/api/admin/user/sessions",
-    "/api/admin/user/sessions/:id",
-    "/api/admin/user/tokens",
+    *("/api/admin/archive/:featureName", "/api/admin/archive/revive/:featureName"),
+    *("/api/admin/constraints/validate", "/api/admin/events/:id/undo", "/api/admin/events/actions/:groupId/undo"),
+    *("/api/admin/features/validate", "/api/admin/projects/:projectId/features/:featureName/variants-batch"),
+    "/api/admin/projects/:projectId/features/:featureName/favorites",
+    *("/api/admin/features-batch/validate", "/api/admin/features-batch/import"),
+    *("/api/admin/features-batch/import/dry-run", "/api/admin/features-batch/export"),
+    *("/api/admin/segments/strategies", "/api/admin/segments/validate", "/api/admin/tag-types/validate"),
+    *("/api/admin/tags", "/api/admin/user/sessions", "/api/admin/user/sessions/:id", "/api/admin/user/tokens"),
     "/api/admin/user/tokens/:id",
 }
 """Routes of the admin API that are no GET and require no permission. They report missing permissions in their answers, check
@@ -93,7 +84,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppClient]:
 
     database = str(tmp_path_factory.mktemp("routes") / "flags.db")
     idle = [replace(route, handler=reached, at_once=None) for route in ROUTES]
-    with app_client(database, given=GIVEN, routes=idle) as made:
+    with pytest.MonkeyPatch.context() as patch, app_client(database, given=GIVEN, routes=idle) as made:
+        patch.setattr(keyring, "PAUSE_S", 0)  # an unknown token waits so long for others
         yield made
 
 

@@ -44,16 +44,8 @@ def test_the_challenge_is_that_of_the_verifier() -> None:
 @pytest.mark.parametrize(
     "cookie",
     [
-        "",
-        ".",
-        "..",
-        "1750000000..Lw",
-        "1750000000.x",
-        "1750000000.x.Lw.y",
-        "x.x.Lw",
-        "-1.x.Lw",
-        "1750000000.x.!",
-        "²0.x.Lw",
+        *("", ".", "..", "1750000000..Lw", "1750000000.x", "1750000000.x.Lw.y", "x.x.Lw", "-1.x.Lw"),
+        *("1750000000.x.!", "²0.x.Lw"),
     ],
 )
 def test_other_cookies_are_none(cookie: str) -> None:

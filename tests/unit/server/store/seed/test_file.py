@@ -19,80 +19,64 @@ from flagsvc.settings.kinds import MOST_HINTS
 
 BACKEND = {"secret": "*:development.x", "type": "backend"}
 
-VARIANT = {"name": "v", "weight": 1000}
+VARIANT: dict[str, Any] = {"name": "v", "weight": 1000}
+ODD_VARIANTS: list[tuple[dict[str, Any], str]] = [
+    *(({"weight": weight}, "weight: expected a whole number") for weight in (1.5, float("nan"), 10**400)),
+    ({"payload": {"type": "string", "value": "\0"}}, "payload.value: expected a text"),
+    ({"payload": {"type": "number", "value": 5}}, "payload.value: expected a text"),
+    ({"payload": {"type": "json"}}, "payload.value: is missing"),
+    ({"overrides": [{"contextName": "a", "values": 5}]}, "overrides[0]: expected an object with a text"),
+]
 STRATEGY = {"feature": "a", "environment": "development", "name": "default"}
-WRONG: list[tuple[Any, list[str]]] = [
-    ([], ["expected an object with environments, projects"]),
-    ({"feature": []}, ["feature: is not a key of a seed file: did you mean `features`?"]),
-    ({"xyz": []}, ["xyz: is not a key of a seed file: known are environments, projects"]),
-    ({"features": {}}, ["features: expected a list"]),
-    ({"features": ["a"]}, ["features[0]: expected an object"]),
-    ({"features": [{}]}, ["features[0].name: is missing"]),
-    ({"features": [{"name": ""}]}, ["features[0].name: expected a text that is not empty"]),
-    ({"features": [{"name": 5}]}, ["features[0].name: expected a text that is not empty"]),
-    ({"features": [{"name": "a\0"}]}, ["features[0].name: expected a text"]),
-    ({"features": [{"name": "\ud800"}]}, ["features[0].name: expected a text"]),
-    ({"features": [{"name": "a", "archive": True}]}, ["features[0].archive: is not a key", "did you mean `archived`?"]),
-    ({"features": [{"name": "a", "archived": "yes"}]}, ["features[0].archived: expected true or false"]),
-    ({"features": [{"name": "a", "project": "nosuch"}]}, ["features[0].project: `nosuch` is not in projects"]),
+KNOWN: dict[str, Any] = {"features": [{"name": "a"}]}
+ENTRIES: list[tuple[str, Any, str]] = [
+    ("features", "a", ": expected an object"),
+    ("features", {}, ".name: is missing"),
+    *(("features", {"name": name}, ".name: expected a text that is not empty") for name in ("", 5)),
+    *(("features", {"name": name}, ".name: expected a text") for name in ("a\0", "\ud800")),
+    ("features", {"name": "a b"}, ".name: expected a text that is not empty, URL-friendly"),
+    *(("features", {"name": name}, ".name: expected") for name in ("..", "a" * 101)),
+    ("features", {"name": "a" * 101}, "at most 100 characters"),
+    ("features", {"name": "a", "archive": True}, ".archive: is not a key"),
+    ("features", {"name": "a", "archive": True}, "did you mean `archived`?"),
+    ("features", {"name": "a", "archived": "yes"}, ".archived: expected true or false"),
+    *(("features", {"name": "a", "project": name}, f".project: `{name}` is not in projects") for name in ("no", "*")),
     (
-        {"features": [{"name": "a", "enabled": ["prodution"]}]},
-        ["features[0].enabled[0]: `prodution` is not in environments: did you mean"],
+        "features",
+        {"name": "a", "enabled": ["prodution"]},
+        ".enabled[0]: `prodution` is not in environments: did you mean",
     ),
-    ({"features": [{"name": "a"}, {"name": "a"}]}, ["features[1].name: `a` is in features[0] already"]),
-    ({"projects": [{"id": "p", "featureLimit": True}]}, ["projects[0].featureLimit: expected a whole number"]),
+    ("projects", {"id": "p", "featureLimit": True}, ".featureLimit: expected a whole number"),
+    ("projects", {"id": "p", "featureLimit": -1}, ".featureLimit: expected a whole number from 0"),
+    ("projects", {"id": "p", "featureNaming": {"pattern": 1}}, ".featureNaming.pattern: expected a text"),
+    ("projects", {"id": "p", "environments": ["x"]}, ".environments[0]: `x` is not in environments"),
+    ("strategies", STRATEGY | {"feature": "b"}, ".feature: `b` is not in features"),
+    ("strategies", STRATEGY | {"environment": "e"}, ".environment: `e`"),
+    ("strategies", STRATEGY | {"name": "n"}, ".name: `n` is not in strategyTypes"),
+    ("strategies", STRATEGY | {"segments": ["s"]}, ".segments[0]: `s` is not in segments"),
+    ("segments", {"name": "s", "constraints": [{"contextName": "userId"}]}, ".constraints[0].operator: is missing"),
     (
-        {"projects": [{"id": "p", "featureNaming": {"pattern": 1}}]},
-        ["projects[0].featureNaming.pattern: expected a text"],
+        "segments",
+        {"name": "s", "constraints": [{"contextName": "userId", "operator": "INN"}]},
+        ".constraints[0].operator: expected one of NOT_IN, IN",
     ),
-    ({"projects": [{"id": "p", "environments": ["x"]}]}, ["projects[0].environments[0]: `x` is not in environments"]),
-    (
-        {"strategies": [{"feature": "a", "environment": "development", "name": "default"}]},
-        ["strategies[0].feature: `a` is not in features"],
-    ),
-    (
-        {"features": [{"name": "a"}], "strategies": [{"feature": "a", "environment": "e", "name": "n"}]},
-        ["strategies[0].environment: `e`", "strategies[0].name: `n` is not in strategyTypes"],
-    ),
-    (
-        {
-            "features": [{"name": "a"}],
-            "strategies": [{"feature": "a", "environment": "development", "name": "default", "segments": ["s"]}],
-        },
-        ["strategies[0].segments[0]: `s` is not in segments"],
-    ),
-    (
-        {"segments": [{"name": "s", "constraints": [{"contextName": "userId"}]}]},
-        ["segments[0].constraints[0].operator: is missing"],
-    ),
-    (
-        {"contextFields": [{"name": "c", "legalValues": ["no"]}]},
-        ["contextFields[0].legalValues[0]: expected an object"],
-    ),
-    ({"users": [{"name": "u", "rootRole": "owner"}]}, ["users[0].rootRole: expected one of admin, editor, viewer"]),
-    (
-        {"users": [{"name": "u", "projectRoles": [{"project": "p", "role": "member"}]}]},
-        ["users[0].projectRoles[0].project: `p`"],
-    ),
-    (
-        {"users": [{"name": "u", "projectRoles": [{"project": "default"}]}]},
-        ["users[0].projectRoles[0].role: is missing"],
-    ),
-    ({"tokens": [{"secret": "x", "type": "personal"}]}, ["tokens[0].user: a personal token needs a user"]),
-    (
-        {"tokens": [{"secret": "user:x", "type": "personal", "user": "nobody"}]},
-        ["tokens[0].user: `nobody` is not in users"],
-    ),
-    ({"tokens": [BACKEND, BACKEND]}, ["tokens[1].secret: the same secret is in tokens[0] already"]),
-    (
-        {"tokens": [{"secret": "*:nosuch.x", "type": "backend"}]},
-        ["tokens[0].environment: expected one of development, production"],
-    ),
-    ({"tokens": [{"secret": "nosuch:development.x", "type": "frontend"}]}, ["tokens[0].projects: expected"]),
-    ({"tokens": [{"secret": "[]:development.x", "type": "backend"}]}, ["tokens[0].projects: expected"]),
-    ({"tokens": [{**BACKEND, "expiresAt": "soon"}]}, ["tokens[0].expiresAt: expected a date-time"]),
+    ("segments", {"name": "a" * 256}, ".name: expected a text"),
+    ("segments", {"name": "a" * 256}, "at most 255 characters"),
+    ("contextFields", {"name": "c", "legalValues": ["no"]}, ".legalValues[0]: expected an object"),
+    ("contextFields", {"name": "a/b"}, ".name: expected"),
+    ("strategyTypes", {"name": "a/b"}, ".name: expected"),
+    ("strategyTypes", {"name": "t", "parameters": [{}]}, ".parameters[0]: expected an object with a text as `name`"),
+    ("users", {"name": "u", "rootRole": "owner"}, ".rootRole: expected one of admin, editor, viewer"),
+    ("users", {"name": "u", "projectRoles": [{"project": "p", "role": "member"}]}, ".projectRoles[0].project: `p`"),
+    ("users", {"name": "u", "projectRoles": [{"project": "default"}]}, ".projectRoles[0].role: is missing"),
+    ("tokens", {"secret": "x", "type": "personal"}, ".user: a personal token needs a user"),
+    ("tokens", {"secret": "user:x", "type": "personal", "user": "nobody"}, ".user: `nobody` is not in users"),
+    ("tokens", BACKEND | {"secret": "*:nosuch.x"}, ".environment: expected one of development, production"),
+    ("tokens", {"secret": "nosuch:development.x", "type": "frontend"}, ".projects: expected"),
+    ("tokens", BACKEND | {"secret": "[]:development.x"}, ".projects: expected"),
+    ("tokens", BACKEND | {"expiresAt": "soon"}, ".expiresAt: expected a date-time"),
     *(
-        ({"tokens": [{"secret": secret, "type": "admin"}]}, ["tokens[0].secret: expected"])
+        ("tokens", {"secret": secret, "type": "admin"}, ".secret: expected")
         for secret in (
             "*:*.ä-development.x",
             " development.x",
@@ -101,34 +85,23 @@ WRONG: list[tuple[Any, list[str]]] = [
             "bearer development.x",
         )
     ),
-    ({"features": [{"name": "a b"}]}, ["features[0].name: expected a text that is not empty, URL-friendly"]),
-    ({"features": [{"name": ".."}]}, ["features[0].name: expected"]),
-    ({"features": [{"name": "a" * 101}]}, ["features[0].name: expected", "at most 100 characters"]),
-    ({"contextFields": [{"name": "a/b"}]}, ["contextFields[0].name: expected"]),
-    ({"strategyTypes": [{"name": "a/b"}]}, ["strategyTypes[0].name: expected"]),
-    ({"segments": [{"name": "a" * 256}]}, ["segments[0].name: expected a text", "at most 255 characters"]),
-    (
-        {"segments": [{"name": "s", "constraints": [{"contextName": "userId", "operator": "INN"}]}]},
-        ["segments[0].constraints[0].operator: expected one of NOT_IN, IN"],
-    ),
-    ({"projects": [{"id": "p", "featureLimit": -1}]}, ["projects[0].featureLimit: expected a whole number from 0"]),
-    (
-        {"strategyTypes": [{"name": "t", "parameters": [{}]}]},
-        ["parameters[0]: expected an object with a text as `name`"],
-    ),
     *(
-        ({"strategies": [STRATEGY | {"variants": [VARIANT | wrong]}]}, [f"strategies[0].variants[0].{expected}"])
-        for wrong, expected in (
-            ({"weight": 1.5}, "weight: expected a whole number"),
-            ({"weight": float("nan")}, "weight: expected a whole number"),
-            ({"weight": 10**400}, "weight: expected a whole number"),
-            ({"payload": {"type": "string", "value": "\0"}}, "payload.value: expected a text"),
-            ({"payload": {"type": "number", "value": 5}}, "payload.value: expected a text"),
-            ({"payload": {"type": "json"}}, "payload.value: is missing"),
-            ({"overrides": [{"contextName": "a", "values": 5}]}, "overrides[0]: expected an object with a text"),
-        )
+        ("strategies", STRATEGY | {"variants": [VARIANT | wrong]}, f".variants[0].{expected}")
+        for wrong, expected in ODD_VARIANTS
     ),
-    ({"features": [{"name": "a", "project": "*"}]}, ["features[0].project: `*` is not in projects"]),
+]
+"""A section, its first entry, and a part of the expected message behind the place of the entry."""
+WRONG: list[tuple[Any, list[str]]] = [
+    *(
+        (KNOWN | {section: [entry]}, [f"{section}[0]{told}" if told[0] in ".:" else told])
+        for section, entry, told in ENTRIES
+    ),
+    ([], ["expected an object with environments, projects"]),
+    ({"feature": []}, ["feature: is not a key of a seed file: did you mean `features`?"]),
+    ({"xyz": []}, ["xyz: is not a key of a seed file: known are environments, projects"]),
+    ({"features": {}}, ["features: expected a list"]),
+    ({"features": [{"name": "a"}, {"name": "a"}]}, ["features[1].name: `a` is in features[0] already"]),
+    ({"tokens": [BACKEND, BACKEND]}, ["tokens[1].secret: the same secret is in tokens[0] already"]),
     ({"maintenance": "on"}, ["maintenance: expected true or false"]),
     (
         {"features": [{"name": 1}], "users": [{"x": 1}], "y": 1},
