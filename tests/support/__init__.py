@@ -37,7 +37,7 @@ The flag server
 - `seeded_store`, `stored_flags`: a database with flags, without HTTP; `batch_scene`: imports and exports; `backups`: backups
 - `server_pair`, `admin_call_rows`, `admin_calls`: the same calls to ours and the real server; `import_cases`: its recorded answers
 - `batch_trouble`, `shape_bodies`: generated data sets and bodies; `state_exports`: exports of old servers
-- `moments`: moments with their words; `page_scene`: pages with a session; `page_forms`: pages and forms with a token; `provider_scene`: signing in at a provider
+- `page_scene`: pages with a session; `page_forms`: pages and forms with a token; `provider_scene`: signing in at a provider
 - `browser`: Chromium; `person`: a person in it; `page_faults`: what is wrong with a page; `moments`: times in words
 
 Commands and benchmarks
