@@ -293,25 +293,38 @@ REMOVING: list[Step] = [
 
 
 FAVORITE = f"{LINKED}/favorites"
+NO_TYPE = IntendedDifference(200, "", 415, "a request without a body needs no content type")
+
+
+def star(path: str, who: str = BOSS, **given: Any) -> Step:
+    return post(path, {}, who, **given)
+
+
+def unstar(path: str, who: str = BOSS, **given: Any) -> Step:
+    return Step("DELETE", path, {}, who, **given)
+
+
 FAVORITES = [
-    post(FAVORITE),
+    star(FAVORITE),
     get(LINKED),
-    post(FAVORITE),
-    get(f"{F}/app"),
+    star(FAVORITE),
+    get(APP),
     get(LINKED, READER),
-    post(FAVORITE, who=READER),
+    star(FAVORITE, READER),
     get(LINKED, READER),
-    delete(FAVORITE),
+    unstar(FAVORITE),
     get(LINKED),
-    delete(FAVORITE),
+    unstar(FAVORITE),
     get(LINKED, READER),
-    post(f"{F}/old/favorites"),
-    delete(f"{F}/old/favorites"),
-    post(f"{F}/nosuch/favorites", ours=not_here(400)),
-    delete(f"{F}/nosuch/favorites", ours=not_here(200)),
-    post(f"{F}/elsewhere/favorites", ours=not_here(200)),
-    post(FAVORITE, who=ADMIN, ours=IntendedDifference(403, "an admin token is none", 200, "it is no user")),
-    post("/api/admin/projects/other/features/elsewhere/favorites", who=MEMBER),
+    star(f"{F}/old/favorites"),
+    unstar(f"{F}/old/favorites"),
+    star("/api/admin/projects/other/features/elsewhere/favorites", MEMBER),
+    post(FAVORITE, ours=NO_TYPE),
+    delete(FAVORITE, ours=NO_TYPE),
+    star(f"{F}/nosuch/favorites", ours=not_here(500)),
+    unstar(f"{F}/nosuch/favorites", ours=not_here(200)),
+    star(f"{F}/elsewhere/favorites", ours=not_here(200)),
+    star(FAVORITE, ADMIN, ours=IntendedDifference(403, "an admin token is none", 500, "it is no user")),
 ]
 
 

@@ -45,7 +45,7 @@ def read_use(call: ApiCall, tx: Tx, flag: str, places: Sequence[str]) -> Json:
     """Return the use of a flag in the environment and the time that the query names, or in the first of `places` in a day."""
     span = call.first_value("span") or ""
     window = WINDOWS.get(span, WINDOWS[""])
-    given = call.first_value("environment")
+    given = call.first_value("environment") or ""
     place = given if given in places else next(iter(places), "")
     beginnings = window.beginnings(tx.now)
     sums = sum_between(tx, flag, place, beginnings)

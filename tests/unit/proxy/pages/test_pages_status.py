@@ -355,7 +355,9 @@ async def test_the_picture_of_the_traffic() -> None:
     await desk.clock.advance(60)
     answered = StatusCounts("GET", "/proxy")
     answered.statuses = {200: 45, 401: 15}
-    desk.runtime.generations.sources.status_counts.append(answered)
+    counted = desk.runtime.generations.sources.status_counts
+    assert isinstance(counted, list)
+    counted.append(answered)
     await desk.clock.advance(60)
     task.cancel()
     data = await desk.data("/ui/traffic.json?span=hour")

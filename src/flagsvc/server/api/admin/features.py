@@ -64,10 +64,11 @@ def list_features(tx: Tx, call: ApiCall) -> dict[str, Any]:
 
 
 def show_feature(tx: Tx, call: ApiCall) -> dict[str, Any]:
-    """Return a feature. Raises CallerError (404)."""
+    """Return a feature, for a user with `favorite`. Raises CallerError (404)."""
     with_variants = call.first_value("variantEnvironments") == TRUE
     found = feature_views.get(tx, call.params["projectId"], call.params["featureName"], with_variants=with_variants)
-    favorites.mark(tx, call.actor, [found])
+    if call.actor.is_user:
+        favorites.mark(tx, call.actor, [found])
     return found
 
 

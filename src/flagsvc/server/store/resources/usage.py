@@ -166,7 +166,7 @@ def sum_up(tx: Tx, hour: datetime) -> None:
             if table is usage:
                 found.yes, found.no = found.yes + row.yes, found.no + row.no
             else:
-                found.variants[row.variant] = found.variants.get(row.variant, 0) + row.count
+                found.variants[row.variant] = found.variants.get(row.variant, 0) + row._mapping["count"]
     store_sums(tx, sums)
 
 
