@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 MINUTE_S: Final = 60
@@ -10,6 +10,8 @@ HOUR_S: Final = 3600
 DAY_S: Final = 86_400
 UNITS: Final = ((HOUR_S, MINUTE_S, "minute"), (DAY_S, HOUR_S, "hour"))
 """Up to so many seconds, the seconds of a unit, and its word."""
+SLACK: Final = timedelta(seconds=5)
+"""A moment that is ahead by less has just been: clocks, and the way to a page, differ by as much."""
 MOST_DAYS: Final = 30
 """The days after which a date says more than their number."""
 
@@ -25,7 +27,7 @@ def in_full(moment: datetime) -> str:
 
 def in_words(moment: datetime, now: datetime) -> str:
     """Return how far a moment is from now. Both are in UTC."""
-    is_past = moment <= now
+    is_past = moment <= now + SLACK
     seconds = abs((now - moment).total_seconds())
     if seconds < MINUTE_S:
         return "just now" if is_past else "in a moment"

@@ -2,7 +2,7 @@
 "use strict";
 
 // Moments in words, as times.py writes them, but in local time. The clock of the page is the server's.
-const MINUTE_MS = 60000, HOUR_MS = 3600000, DAY_MS = 86400000, MOST_DAYS = 30;
+const MINUTE_MS = 60000, HOUR_MS = 3600000, DAY_MS = 86400000, SLACK_MS = 5000, MOST_DAYS = 30;
 const UNITS = [[HOUR_MS, MINUTE_MS, "minute"], [DAY_MS, HOUR_MS, "hour"]];
 const AHEAD_MS = Number(document.body.dataset.now || Date.now() / 1000) * 1000 - Date.now();
 
@@ -16,7 +16,7 @@ function counted(number, word, isPast) {
 }
 
 function inWords(moment, now) {
-  const isPast = moment <= now, distance = Math.abs(now - moment);
+  const isPast = moment - now <= SLACK_MS, distance = Math.abs(now - moment);
   if (distance < MINUTE_MS) return isPast ? "just now" : "in a moment";
   for (const [limit, unit, word] of UNITS) if (distance < limit) return counted(Math.floor(distance / unit), word, isPast);
   const [day, time] = localText(moment).split("T");
