@@ -253,7 +253,7 @@ def test_a_browser_keeps_it_out_of_addresses(tmp_path: Path) -> None:
                 page.go(f"{scene.pages}/ui/try")
                 page.wait_for("document.querySelector('[name^=\"field.\"]') !== null")
                 page.run(f"document.querySelector('[name^=\"field.\"]').value = '{MARK}'")
-                page.follow("form[method=post] button")
+                page.follow("main form[method=post] button")
                 page.wait_for("document.querySelector('#result') !== null")
                 kept = page.run(
                     "JSON.stringify([location.href, document.cookie, {...localStorage}, {...sessionStorage}])"

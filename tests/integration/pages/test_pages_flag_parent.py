@@ -42,8 +42,8 @@ def test_choosing_one(pages: PageClient) -> None:
     told = choose(pages, "mother")
     page = pages.get(told.headers["location"]).text
     assert "You made child depend on mother." in page
-    assert 'Depends on <a href="/ui/flags/mother">mother</a>, which must be on.' in page
-    assert '1 flag depends on it: <a href="/ui/flags/child">child</a>.' in pages.get("/ui/flags/mother").text
+    assert 'Depends on <a href="/ui/flags/mother"><bdi>mother</bdi></a>, which must be on.' in page
+    assert '1 flag depends on it: <a href="/ui/flags/child"><bdi>child</bdi></a>.' in pages.get("/ui/flags/mother").text
     assert choose(pages, "mother", variants=["blue"]).status == 303
     assert parents(pages) == [{"feature": "mother", "enabled": True, "variants": ["blue"]}]
     assert "which must be on with variant blue" in pages.get("/ui/flags/child").text
