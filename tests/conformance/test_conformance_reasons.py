@@ -21,7 +21,7 @@ SEEDS = (0, 1, 2**61)
 
 
 def context_of(case: Case) -> Context:
-    """Return the context of a case; that of a body as far as its values are texts."""
+    """Return the context of a case; of a body, only the values that are texts."""
     if "get" in case.content:
         return read_query(case.content["get"].encode())
     given: dict[str, Any] = case.content["post"] if isinstance(case.content["post"], dict) else {}

@@ -13,7 +13,7 @@ SINGLE_VALUES = [None, 0, 5, 5.5, -1, True, False, 1642856400000, "\u00a05 "]
 
 
 def document(seed: str, number: int) -> Json:
-    """Return a document with some ten toggles, one of them the marker that tells which document a proxy has."""
+    """Return a document with some ten toggles, and a marker among them, which tells which document a proxy has."""
     maker = Maker(random.Random(f"document {seed} {number}"))
     return with_marker(maker.document(), f"{seed}-{number}")
 
@@ -46,7 +46,7 @@ class Maker:
         return content
 
     def name(self, number: int) -> str:
-        """Return a name; now and then one that the document already has."""
+        """Return a name; now and then the document has the name already."""
         if self.names and self.chance(0.02):
             return self.rng.choice(self.names)
         return f"{self.rng.choice(words.NAMES)}.{number}"
@@ -128,7 +128,7 @@ class Maker:
         return {"contextName": field, "values": self.rng.choices(words.FIELDS[field], k=self.rng.randint(0, 4))}
 
     def constraint(self) -> Json:
-        """Return a constraint of any operator; its values often meet those of the field it looks at."""
+        """Return a constraint of any operator; its values often occur in the field."""
         operators, fields, values = words.FAMILIES[
             self.rng.choice(list(words.FAMILIES)[: None if self.chance(0.2) else -1])
         ]

@@ -179,7 +179,7 @@ def as_rust_pattern(case: Case, constraint: Json) -> Json:
 
 
 def by_parents(case: Case) -> Case:
-    """Return the case without parents: off if one of them is not as Edge wants it."""
+    """Return the case without parents: off if any parent is not as Edge wants it."""
     feature = case.features[case.name]
     fits = all(is_satisfied(case, each) for each in feature.get("dependencies") or ())
     changed = feature | {"dependencies": []} | ({} if fits else {"enabled": False})

@@ -82,7 +82,7 @@ INSIDE = "properties["
 MOST_NAMES = 100
 OPTIONS = CompileOptions(hash_encoding="utf8", hostname=HOST_NAME)
 ROUGHLY: dict[float, float] = {123456789012345680000: 1.2345678901234567e20}
-"""Large number → the number that Edge reads, if that is another one."""
+"""Large number → the different number that Edge reads."""
 
 
 class Given(NamedTuple):

@@ -74,7 +74,7 @@ def off(strategy: Json) -> Json:
 
 
 def share_of(strategy: Json) -> int | None:
-    """Return the share of a rollout as Edge reads it: digits; None if it is something else, or there is none."""
+    """Return the share of a rollout as Edge reads it: digits; None for any other text."""
     text = parameter(strategy, ROLLOUTS.get(strategy["name"], "")) or ""
     return int(text) if text.isascii() and text.isdigit() else None
 

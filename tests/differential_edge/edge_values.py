@@ -1,4 +1,4 @@
-"""How Edge reads values of constraints and contexts: its numbers, versions, times, networks and patterns are those of Rust."""
+"""How Edge reads values of constraints and contexts: Edge takes numbers, versions, times, networks and patterns as Rust does."""
 
 from __future__ import annotations
 

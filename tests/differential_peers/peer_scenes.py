@@ -21,7 +21,7 @@ from support.fake_upstream import FakeUpstream, Reply, granted
 from support.processes import Answer
 
 CHANGING = "metrics"
-"""The beginning of a page whose next copy is another one."""
+"""The beginning of a page that differs from copy to copy."""
 
 
 @dataclass(frozen=True)

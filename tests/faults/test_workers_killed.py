@@ -107,7 +107,7 @@ def test_other_workers_accept_waiting_connections(upstream: FakeUpstream, tmp_pa
 
 
 def test_a_replacement_is_warm(upstream: FakeUpstream) -> None:
-    """It accepts no connection before it has the configuration of the other workers."""
+    """A new worker accepts no connection before it has the configuration of the other workers."""
     with worker_pool(upstream) as proxy:
         for number in range(3):
             upstream.replace(document("first", f"toggle-{number}"))

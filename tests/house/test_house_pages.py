@@ -78,7 +78,7 @@ def test_the_page_of_the_metrics_is_current() -> None:
 
 @pytest.mark.parametrize(("table", "rows"), [("edge_table", ROWS), ("real_table", REAL_ROWS)])
 def test_every_variable_stands_in_its_table_once(table: str, rows: Sequence[EdgeVariable | RealVariable]) -> None:
-    """The table of Edge has its variables, that of a real server its own."""
+    """The table of Edge has the variables of Edge, and the table of a real server has those of the server."""
     cells = [line.split("|")[1] for line in getattr(script("generate"), table)().splitlines()[2:]]
     assert re.findall(r"`([A-Z]\w+)`", "".join(cells)) == [row.name for row in rows]
 

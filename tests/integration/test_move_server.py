@@ -18,7 +18,7 @@ ALL_THERE = "0 changes: "
 
 
 def moved_whole(source: Server, target: Server, count: int, folder: Path) -> str:
-    """Move a server of so many flags, one of them archived, into an empty one; the second run has nothing to do, and says so."""
+    """Move a server with so many flags and an archived flag into an empty server. A second run says that it has nothing to do."""
     code, out, err = moving.move(source, target, folder=folder)
     assert code == 0, (out, err)
     assert f"environment `production`: {count} new\n" in out and "moved: 1 archived flag of" in out, out

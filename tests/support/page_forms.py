@@ -112,7 +112,7 @@ class FormReader(HTMLParser):
 
 
 class MarkReader(HTMLParser):
-    """Reads what a page says of its fields: those that are wrong, in order, and the sentences that describe them."""
+    """Reads what a page says of its fields: the wrong fields in order, and the sentences that describe them."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -65,7 +65,7 @@ def describe_strategy(strategy: Mapping[str, Any], known: Mapping[str, SegmentSp
 
 
 def join_chips(strategies: Sequence[Sequence[Chip]], variants: int = 0) -> list[Chip]:
-    """Return the chips of all active strategies of a flag in an environment: those of one, and the number of the others.
+    """Return the chips of all active strategies of a flag in an environment: those of one, and how many others there are.
 
     A strategy for everyone stands for all. Without a strategy a flag is on for everyone. `variants` are those of the flag itself,
     which a strategy without variants draws from.
@@ -94,7 +94,7 @@ def strategy_chips(spec: StrategySpec, known: Mapping[str, SegmentSpec]) -> Iter
 
 
 def rule_chips(spec: StrategySpec) -> Iterator[Chip]:
-    """Yield the rule of a strategy, if it has one that admits not everyone."""
+    """Yield the rule of a strategy, if the rule does not admit everyone."""
     if spec.name in ROLLOUTS:
         share, sticks_to, _ = rollout_of(spec)
         if share < 100:

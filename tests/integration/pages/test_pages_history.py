@@ -134,7 +134,7 @@ def test_an_action_is_undone_from_any_row(client: AppClient) -> None:
 
 
 def test_what_a_role_never_may_is_not_offered(client: AppClient) -> None:
-    """A viewer reads the history without a button of it; an editor has those that the role allows somewhere."""
+    """A viewer reads the history without a button of it; an editor has the buttons that the role allows somewhere."""
     page = Visitor(client, VIEWER_SECRET).see("/history").text.partition("<main")[2]
     assert "switched <bdi>a</bdi> on" in page and "Undo" not in page
     assert client.post("/api/admin/tag-types", {"name": "team"}).status == 201

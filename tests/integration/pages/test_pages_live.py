@@ -196,7 +196,7 @@ def test_the_strip_says_where_a_change_has_arrived(client: AppClient, clock: Fak
 
 
 def test_a_change_that_proxies_do_not_need(client: AppClient, clock: FakeClock) -> None:
-    """A proxy of another environment does not count; one that has asked since and got the same flags is told apart."""
+    """A proxy of another environment does not count; a proxy that has asked since and got the same flags has words of its own."""
     visitor = Visitor(client)
     tag = poll(client, "one")
     place = visitor.send("/flags/a/production/on").headers["location"].removeprefix("/ui")

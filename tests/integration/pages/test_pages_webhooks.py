@@ -270,7 +270,7 @@ def test_a_recipe(pages: PageClient, name: str) -> None:
 
 
 def test_every_type_of_events_has_a_group(pages: PageClient) -> None:
-    """Each type that this server writes is in one group; a type of another server is among the others."""
+    """Every type of events of this server is in exactly one group; a type of another server is among the others."""
     made(pages, events=["feature-created", "change-request-created"])
     groups = {each["title"]: [kind["value"] for kind in each["kinds"]] for each in pages.data(ONE)["groups"]}
     assert sorted(kind for kinds in groups.values() for kind in kinds) == sorted(

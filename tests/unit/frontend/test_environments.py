@@ -92,7 +92,7 @@ def token(environment: str = "development", projects: tuple[str, ...] = EVERYTHI
 
 
 def test_a_change_is_compiled_once_for_all(scene: Scene) -> None:
-    """Tokens of one environment share its snapshot, whatever their projects are, and those of equal projects share a service."""
+    """All tokens of an environment share its snapshot. Tokens of equal projects share a service, too."""
 
     async def live() -> None:
         assert scene.environments.find_current(token()) is None, "nothing is compiled yet"

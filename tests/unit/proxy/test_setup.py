@@ -106,7 +106,7 @@ def divided(**given: Any) -> ProxyOptions:
 
 
 def test_setups_of_environments() -> None:
-    """Each has its options, its keys and its name, which is in its log lines; clock and secrets are those of the process."""
+    """Each environment has options, keys and a name, which its log lines have. The process has the clock and the secrets."""
     log = RecordingLog()
     made = make_setup(divided(logger=log, b={"name_prefix": "x", "flagsvc_app_name": "app-b"}))
     first, second = made.environments

@@ -173,7 +173,7 @@ WINDOWS: Final = {
 
 
 def picture_of(recorder: Recorder, window: Window) -> dict[str, Any]:
-    """Return the requests per second as a picture: those that were answered, and above them those that were refused or failed."""
+    """Return the requests per second as a picture: answered requests, and above them the refused and failed requests."""
     bars = recorder.bars(window.span)
     return picture(
         [

@@ -141,7 +141,7 @@ def count_arrived(pollers: Iterable[Poller], digests: dict[DocumentQuery, str], 
 
 
 class Arrival(NamedTuple):
-    """Where a change is. `there` counts the instances that need to know of it, and `arrived` those that have polled since.
+    """Where a change is. `there` counts the instances that need the change, and `arrived` the instances that have polled since.
 
     `changed` tells that any of them got another document, as far as that is known, and `after` are the seconds from the commit to
     the last of these polls; None if they are not known. `missing` are the other instances.

@@ -234,6 +234,6 @@ def condition_choices(tx: Tx) -> Json:
 
 
 def field_names(tx: Tx) -> list[str]:
-    """Return the names of the known context fields: those that are made, and those of every context."""
+    """Return the names of the known context fields: the stored fields, and the fields of every context."""
     own = [each["name"] for each in context_fields.list_choices(tx)]
     return list(dict.fromkeys([*own, *STANDARD_FIELDS]))

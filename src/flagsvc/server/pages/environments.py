@@ -78,7 +78,7 @@ def body_of(shown: Json, stored: Json | None) -> Json:
 def more(seen: Seen) -> Json:
     """Return the stored environment, and the usual types. The form of a stored environment has only a type.
 
-    The form of a new one has the projects that get it: all of them, until others are typed.
+    The form of a new environment has the projects that get it: every project, until somebody chooses.
     """
     if seen.stored is not None:
         return {"environment": seen.stored, "types": TYPES, "form": {**seen.own, "type": seen.form["type"]}}

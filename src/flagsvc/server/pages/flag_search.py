@@ -43,7 +43,7 @@ class FilterRow(NamedTuple):
 
 
 def one_of(*known: str) -> Callable[[str], str]:
-    """Return what tells that a value is none of those that there are; empty if it is one."""
+    """Return a function that says why a value is unknown. It returns an empty text for a known value."""
     return lambda value: "" if value in known else f"is one of {', '.join(known)}, not {value}"
 
 
@@ -110,7 +110,7 @@ def read_query(given: Mapping[str, str]) -> Query:
 
 
 def _take(found: Query, wanted: Filter) -> None:
-    """Add a filter, or its problem. One whose value is not typed yet is neither."""
+    """Add a filter, or its problem. A filter without a value, as while somebody types, is neither."""
     row = FILTERS.get(wanted.name)
     if row is None:
         known = ", ".join([f"{name}:{each.example}" for name, each in FILTERS.items()])

@@ -100,7 +100,7 @@ def heads_of(given: Mapping[str, str]) -> dict[str, Json]:
 
 
 def describe(tx: Tx, found: list[Json], shown: Sequence[str] | None = None) -> list[Json]:
-    """Return features with what they do in each environment; or in those that are `shown`, where they are on."""
+    """Return features with what they do in each environment; with `shown`, only in these environments."""
     sentences = sentences_of(tx, [each["name"] for each in found], shown)
     for feature in found:
         states = production_first(feature["environments"])

@@ -170,7 +170,7 @@ def make_sample(actor: Actor | None, now: datetime) -> Json:
 
 
 def checked_parameters(tx: Tx, number: int | None, given: Mapping[str, Any]) -> dict[str, str]:
-    """Return parameters as they would be stored for a webhook, None for a new one. Raises CallerError (400, 404)."""
+    """Return parameters as a webhook would store them. A new webhook has no number. Raises CallerError (400, 404)."""
     return check_parameters(given, {} if number is None else find_row(tx, number).parameters)
 
 

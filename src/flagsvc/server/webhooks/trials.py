@@ -22,7 +22,7 @@ from flagsvc.server.webhooks.template import TemplateError
 LIMITS = Limits(step_s=5.0, total_s=8.0, max_bytes=1024 * 1024)
 """The limits of a test, which a person waits for."""
 MOST = 2
-"""The most tests at the same time. Each takes a thread of those that answer reads."""
+"""The most tests at the same time. Each test takes a thread that could answer reads."""
 EXCERPT = 200
 """The most characters that are shown of an answer."""
 BUSY = "others send tests just now: try again in a moment"

@@ -72,7 +72,7 @@ async def test_a_host_is_not_needed_in_old_versions() -> None:
 
 
 async def test_a_tunnel_is_not_opened() -> None:
-    """CONNECT is refused. The bytes after it are for the other end of the tunnel, so they are no request."""
+    """CONNECT is refused. The bytes behind CONNECT are for the other end of the tunnel, so the server reads no request in them."""
     for data in (
         head("CONNECT proxy:443 HTTP/1.1") + HIDDEN,
         head("CONNECT proxy:443 HTTP/1.1", f"Content-Length: {len(HIDDEN)}") + HIDDEN,

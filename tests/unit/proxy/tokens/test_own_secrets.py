@@ -27,7 +27,7 @@ def options(**more: Any) -> ProxyOptions:
 
 
 def where(secrets: OwnSecrets, token: str) -> list[str]:
-    """Return which upstreams may be asked about a token; those of `options` have no headers of their own."""
+    """Return which upstreams may be asked about a token; an upstream of `options` has no headers of its own."""
     return [url for url in (ONE, TWO, THREE) if secrets.may_be_sent(token, upstream(url))]
 
 

@@ -73,7 +73,7 @@ async def test_the_record_of_a_running_process_stays() -> None:
 
 
 async def test_a_record_that_changes_starts_anew() -> None:
-    """Its process lives after all. One that has not changed for some of its intervals is taken, with any clock difference."""
+    """Its process lives after all. A record that has not changed for some of its intervals is taken, with any clock difference."""
     world = World()
     slow, looking = world.unsent_usage(), world.unsent_usage()
     await slow.save([bucket()])

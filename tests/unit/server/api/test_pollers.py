@@ -104,7 +104,7 @@ COMMIT = Commit(5, 100.0)
     ],
 )
 def test_where_a_change_is(polls: list[tuple[int, float]], wanted: tuple[int, int, bool, float | None, int]) -> None:
-    """An instance that has polled since the commit has the change. The time is that of its first poll with another document."""
+    """An instance that has polled since the commit has the change. The time counts to the first poll of the instance with another document."""
     pollers = Pollers()
     for revision, now in polls:
         pollers.note(QUERY, (b"app", None, None), document(revision), now)
@@ -113,7 +113,7 @@ def test_where_a_change_is(polls: list[tuple[int, float]], wanted: tuple[int, in
 
 
 def test_the_last_of_several_decides_the_time() -> None:
-    """The seconds are those after which all that have it had it."""
+    """The seconds count to the last instance that has the change."""
     pollers = Pollers()
     for name, moments in ((b"a", (90.0, 100.5)), (b"b", (90.0, 104.0)), (b"c", (90.0,))):
         for revision, now in zip((3, 5), moments, strict=False):

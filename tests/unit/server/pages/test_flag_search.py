@@ -40,13 +40,13 @@ PROBLEMS = {
 
 @pytest.mark.parametrize("typed", PROBLEMS)
 def test_what_means_nothing(typed: str) -> None:
-    """It is no filter, and the sentence says which there are."""
+    """Such a text is no filter. The sentence lists the filters."""
     found = read_query({"q": typed})
     assert found.problems == [PROBLEMS[typed]] and not found.filters
 
 
 def test_each_filter_is_removed_alone() -> None:
-    """Without a filter, the address has the others and what else is typed; its words name it."""
+    """The address without a filter keeps the other filters and all other text. The words name the filter."""
     found = read_query({"q": "new type:release unused:30", "project": "shop", "sort": "type"}).filters
     assert [(each.words, each.without) for each in found] == [
         ("project: shop", "q=new+type%3Arelease+unused%3A30&sort=type"),

@@ -104,9 +104,7 @@ def _order(wanted: FeatureSearch) -> tuple[Any, ...]:
     column = SORTS.get(wanted.sort_by, features.c.position)
     first = () if wanted.first_of is None else (is_favorite(wanted.first_of).desc(),)
     order = column.desc() if wanted.descending else column.asc()
-    if (
-        column is LAST_SEEN
-    ):  # a feature that no client has asked for is the one that is longest unused, on every database
+    if column is LAST_SEEN:  # databases order NULL differently: a feature without any request is the longest unused
         order = order.nulls_last() if wanted.descending else order.nulls_first()
     return *first, order, features.c.position
 
