@@ -72,7 +72,7 @@ class Directory:
 
 @asynchronous
 async def test_all_workers_learn_of_a_valid_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One worker has asked. The other workers know the token before its caller has the answer, so a flood at them does not keep the token out."""
+    """The other workers know the token before its caller has the answer, so that no flood at them keeps the token out."""
     parent = ParentProcess(make_setup(options(a={})), [], None)
     told: list[Sequence[str]] = []
     monkeypatch.setattr(parent, "directory", Directory())

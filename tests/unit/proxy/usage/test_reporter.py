@@ -173,7 +173,7 @@ async def test_applications_have_their_own_posts() -> None:
 
 
 async def test_registrations_of_applications_are_sent_once() -> None:
-    """They wait while the upstream is away. The proxy drops a registration that the upstream refuses for good, and sends the other registrations."""
+    """They wait while the upstream is away. A registration that the upstream refuses for good does not hold up the other ones."""
     async with running() as world:
         own = len(world.upstream.registrations)
         for name in ("bad", "shop"):

@@ -261,7 +261,7 @@ async def test_reloading_files() -> None:
 
 
 async def test_draining() -> None:
-    """All workers get Drain. A worker that ends in order is not replaced. After a failure the pool starts a new worker, which drains, too."""
+    """All workers get Drain. Who ends in order is not replaced. After a failure the pool starts a new worker, which drains."""
     async with pool_scene(3) as scene:
         scene.worker_pool.drain()
         await scene.until(lambda: all(worker.received_of(messages.Drain) for worker in scene.made))

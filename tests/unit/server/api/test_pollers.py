@@ -104,7 +104,7 @@ COMMIT = Commit(5, 100.0)
     ],
 )
 def test_where_a_change_is(polls: list[tuple[int, float]], wanted: tuple[int, int, bool, float | None, int]) -> None:
-    """An instance that has polled since the commit has the change. The time counts to the first poll of the instance with another document."""
+    """An instance that has polled since the commit has the change. The time counts to its first poll with another document."""
     pollers = Pollers()
     for revision, now in polls:
         pollers.note(QUERY, (b"app", None, None), document(revision), now)
