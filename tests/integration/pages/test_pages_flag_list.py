@@ -66,6 +66,14 @@ def test_archived_flags_have_no_switch(client: AppClient) -> None:
     assert 'role="switch"' not in page and "archived" in page
 
 
+def test_an_environment_that_a_project_lacks(client: AppClient) -> None:
+    """The list has no switch where the project of a flag lacks the environment."""
+    assert client.delete("/api/admin/projects/default/environments/production").status == 200
+    page = Visitor(client).see("/flags")
+    assert page.status == 200 and page.text.count('<td data-label="production">–</td>') == 2
+    assert page.text.count('role="switch"') == 2
+
+
 def test_usage_in_the_list(client: AppClient) -> None:
     """A flag has a line of the last hours, oldest first, whose name says the numbers. A flag that was never used says so."""
     report(client, "web", yes=3, no=1)

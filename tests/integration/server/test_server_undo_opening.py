@@ -160,6 +160,9 @@ def test_a_flag_that_was_open_is_open_again(database_url: str) -> None:
         do(client, "POST", f"{place}/off")
         number, visitor = newest(client, OFF)["id"], Visitor(client)
         assert visitor.data(f"/history/{number}/undo")["opened"] == [{"feature": "a", "environment": "development"}]
-        assert "a is then on in development for everyone" in visitor.see(f"/history/{number}/undo").text
+        assert (
+            "<bdi>a</bdi> is then on in <bdi>development</bdi> for everyone"
+            in visitor.see(f"/history/{number}/undo").text
+        )
         assert visitor.send(f"/history/{number}/undo").status == 303
         assert client.get("/api/client/features", token=BACKEND_SECRET).json()["features"] == before

@@ -190,8 +190,8 @@ def cleaned(database_url: str) -> Iterator[CleanedStore]:
 
 
 def test_what_is_too_old_goes(cleaned: CleanedStore) -> None:
-    """Counts are deleted after two days, events after 90."""
-    for name, age in (("a", HOUR), ("b", 49 * HOUR), ("c", 89 * DAY), ("d", 91 * DAY)):
+    """Counts are deleted after a week, events after 90 days."""
+    for name, age in (("a", HOUR), ("b", 8 * DAY), ("c", 89 * DAY), ("d", 91 * DAY)):
         cleaned.add(name, age)
     cleaned.tidying.run_due_tasks()
     assert cleaned.left() == (["a"], ["a", "b", "c"])

@@ -170,7 +170,7 @@ CHANGES = {
     ),
     "change requests": (
         GIVEN | {"changeRequests": [{"project": "shop", "environment": "staging"}]},
-        ["made the setting changeRequests"],
+        ["created the setting changeRequests"],
     ),
     "new ones": (
         GIVEN

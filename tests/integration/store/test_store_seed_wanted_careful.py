@@ -245,7 +245,7 @@ def test_a_database_without_an_administrator(empty: Store) -> None:
 def test_maintenance_mode(empty: Store) -> None:
     """The file switches it on and off, and a file that does not name it leaves it as it is."""
     assert sentences(empty, maintenance=False) == sentences(empty) == []
-    assert sentences(empty, maintenance=True) == ["made the setting maintenance.mode"]
+    assert sentences(empty, maintenance=True) == ["created the setting maintenance.mode"]
     assert sentences(empty) == []
     assert sentences(empty, maintenance=False) == ["changed the setting maintenance.mode"]
     with empty.reading() as tx:
