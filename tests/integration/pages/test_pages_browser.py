@@ -95,6 +95,17 @@ def test_search_as_you_type(server: OurFlagServer, page: Browser) -> None:
     assert page.run("document.activeElement.id") == "search"
 
 
+def test_a_switch_on_the_page_of_a_flag(server: OurFlagServer, page: Browser) -> None:
+    """It switches in place: the focus and the chosen week stay, and the notice tells what happened."""
+    page.go(address(server, "/flags/old?span=week"))
+    mine = "document.querySelector('[action$=\"/development/on\"] .switch')"
+    page.run(f"window.mark = 1; {mine}.focus(); {mine}.click()")
+    page.wait_for("document.querySelector('#notice .done')?.innerText.includes('You switched old on in development.')")
+    assert page.run("window.mark") == 1 and "last 7 days" in page.run("document.getElementById('use-title').innerText")
+    assert page.run("document.activeElement.getAttribute('aria-checked')") == "true"
+    server.admin("/projects/default/features/old/environments/development/off", {})
+
+
 def test_switches_in_the_list(server: OurFlagServer, page: Browser) -> None:
     """A switch of the list tells what happened, in place, and offers to undo it; the filters stay."""
     page.go(address(server, "/flags?q=old"))
