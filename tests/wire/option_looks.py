@@ -295,7 +295,7 @@ async def port(scene: Scene, options: ProxyOptions) -> object:
             given = f":{options.port}/" in line and await asyncio.to_thread(answers, live)
     except ListenError as error:
         line, given = str(error), False
-    return "3000" if "3000" in line else "the one given" if given else line
+    return "3000" if re.search(r"\b3000\b", line) else "the one given" if given else line
 
 
 async def addresses(scene: Scene, options: ProxyOptions) -> object:
