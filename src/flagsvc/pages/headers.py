@@ -61,6 +61,15 @@ def make_cookie(
     return b"set-cookie", text.encode()
 
 
+KEPT_S: Final = 365 * 86_400
+"""Seconds for which a browser keeps a choice."""
+
+
+def keep_choice(name: str, value: str, pages: str) -> tuple[bytes, bytes]:
+    """Return the header with which a browser keeps what a person chose, for a year below `pages`; an empty value removes it."""
+    return make_cookie(name, value, pages, KEPT_S if value else 0, "Lax")
+
+
 def read_cookie(header: bytes | None, name: str) -> str:
     """Return the value of a cookie in a Cookie header; empty without one."""
     return dict(each.strip().partition("=")[::2] for each in (header or b"").decode("latin-1").split(";")).get(name, "")

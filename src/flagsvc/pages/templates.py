@@ -217,10 +217,10 @@ FUNCTIONS: Final = {
 """What every template may call."""
 
 
-def line_points(values: Sequence[float], height: int, first: int = 0) -> str:
-    """Return the points of a line: the values one beside the other from `first`, the largest one at the top of `height`."""
+def line_points(values: Sequence[float], height: int) -> str:
+    """Return the points of a line: the values one beside the other, the largest one at the top of `height`."""
     highest = max(values, default=0) or 1
-    return " ".join([f"{first + at},{height - each / highest * height:.1f}" for at, each in enumerate(values)])
+    return " ".join([f"{at},{height - each / highest * height:.1f}" for at, each in enumerate(values)])
 
 
 FILES_FOLDER: Final = "static"

@@ -177,7 +177,7 @@ def test_the_button_of_a_long_form_stays_in_view(server: OurFlagServer, page: Br
 
 
 def test_compare_has_equal_columns(server: OurFlagServer, page: Browser) -> None:
-    """The two environments have the same width, whatever their flags say."""
+    """The two environments have the same width, also with sentences of different length."""
     page.go(address(server, "/compare?from=production&to=development"))
     page.call("Emulation.setDeviceMetricsOverride", width=1200, height=800, deviceScaleFactor=1, mobile=False)
     first, second = json.loads(

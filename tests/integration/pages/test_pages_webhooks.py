@@ -252,7 +252,7 @@ def test_few_tests_at_once(pages: PageClient) -> None:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe(pages: PageClient, name: str) -> None:
-    """The form begins with what the chat needs, and its body is JSON for every event, whatever people have typed."""
+    """The form begins with what the chat needs, and its body is JSON for every event, also with odd texts of people."""
     path = f"/ui/new-webhook?for={name}"
     page = pages.get(path)
     form = pages.form(page, "/new-webhook")

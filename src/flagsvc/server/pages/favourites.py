@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from flagsvc.http.answers import Answer
 from flagsvc.http.call import COOKIE
-from flagsvc.pages.headers import make_cookie, read_cookie
+from flagsvc.pages.headers import keep_choice, read_cookie
 from flagsvc.pages.site import redirect
 from flagsvc.server.api.authorization import PAGES
 from flagsvc.server.api.call import ApiCall
@@ -21,8 +21,6 @@ from flagsvc.server.store.store import Tx
 
 COOKIE_NAME = "flagsvc-favourites"
 MIXED = "mixed"
-KEPT_S = 365 * 86_400
-"""Seconds for which a browser keeps the choice."""
 
 
 def search(call: ApiCall, tx: Tx, wanted: FeatureSearch) -> Json:
@@ -53,9 +51,8 @@ def star(*, is_favorite: bool) -> Handler:
 def choose(call: ApiCall) -> Answer:
     """Keep in this browser whether the list shows favourites first, and go back."""
     pages = f"{call.root}{PAGES}"
-    seconds = 0 if call.form.text("first") == "yes" else KEPT_S
-    cookie = make_cookie(COOKIE_NAME, MIXED if seconds else "", pages, seconds, "Lax")
-    return redirect(f"{pages}{local_page(call.form.text('back'))}", cookie)
+    kept = "" if call.form.text("first") == "yes" else MIXED
+    return redirect(f"{pages}{local_page(call.form.text('back'))}", keep_choice(COOKIE_NAME, kept, pages))
 
 
 ROUTES = (

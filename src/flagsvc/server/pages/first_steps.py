@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flagsvc.http.answers import Answer
 from flagsvc.http.call import COOKIE
-from flagsvc.pages.headers import make_cookie, read_cookie
+from flagsvc.pages.headers import keep_choice, read_cookie
 from flagsvc.pages.site import redirect
 from flagsvc.pages.templates import segment
 from flagsvc.server.api.authorization import PAGES
@@ -16,8 +16,6 @@ from flagsvc.server.store.resources.first_steps import read_first_steps
 from flagsvc.server.store.store import Tx
 
 COOKIE_NAME = "flagsvc-first-steps"
-HIDDEN_S = 365 * 86_400
-"""Seconds for which a browser hides the card."""
 CREATE = "CREATE_FEATURE"
 
 
@@ -40,7 +38,7 @@ def list_steps(call: ApiCall, tx: Tx) -> list[Json]:
 def hide(call: ApiCall) -> Answer:
     """Hide the card from this browser."""
     pages = f"{call.root}{PAGES}"
-    return redirect(f"{pages}{START}", make_cookie(COOKIE_NAME, "hidden", pages, HIDDEN_S, "Lax"))
+    return redirect(f"{pages}{START}", keep_choice(COOKIE_NAME, "hidden", pages))
 
 
 ROUTES = (change("/first-steps/hide", hide, reads=True, summary="Hide the first steps."),)

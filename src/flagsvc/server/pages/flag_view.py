@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 
 from flagsvc.http.answers import Answer
 from flagsvc.http.call import COOKIE
-from flagsvc.pages.headers import make_cookie, read_cookie
+from flagsvc.pages.headers import keep_choice, read_cookie
 from flagsvc.pages.site import redirect
 from flagsvc.server.api.authorization import PAGES
 from flagsvc.server.api.call import ApiCall
@@ -18,7 +18,6 @@ from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import environments
 
 COOKIE_NAME: Final = "flagsvc-list"
-YEAR_S: Final = 365 * 24 * 3600
 DENSE, ROOMY = "dense", "roomy"
 MANY: Final = 6
 """More environments than these are shown in dense rows."""
@@ -51,7 +50,7 @@ def keep_view(call: ApiCall) -> Answer:
     kept = "/".join([DENSE if call.form.has(DENSE) else ROOMY, *(quote(each, safe="") for each in hidden)])
     pages = f"{call.root}{PAGES}"
     place = local_page(call.form.text("back"))
-    return redirect(f"{pages}{place}", make_cookie(COOKIE_NAME, kept, pages, YEAR_S, "Lax"))
+    return redirect(f"{pages}{place}", keep_choice(COOKIE_NAME, kept, pages))
 
 
 ROUTES = (change("/list-view", keep_view, reads=True, summary="Keep how the list of flags is seen."),)

@@ -20,7 +20,7 @@ from flagsvc.server.pages.conditions import show_rows, words_without
     ],
 )
 def test_an_unknown_field(field: str, unknown: bool, near: str) -> None:
-    """A field that nobody made is unknown, and the nearest known name is offered."""
+    """A field that is no context field is unknown, and the nearest known name is offered."""
     row = {"field": field, "operator": "IN", "text": "a\nb", "inverted": False, "insensitive": False}
     (shown,) = show_rows([row], {}, ["country", "userId"])
     assert (shown["unknown"], shown["near"], shown["count"]) == (unknown, near, 2)
