@@ -52,9 +52,7 @@ def invented(seed: int) -> Iterator[Context]:
     while True:
         number = rng.getrandbits(FIELDS)
         properties = {f"field-{at}": str(number >> at & 1) for at in range(FIELDS)}
-        yield Context(
-            user_id=str(rng.getrandbits(30)), session_id="s", app_name="a", environment="e", properties=properties
-        )
+        yield Context(user_id=str(rng.getrandbits(30)), session_id="s", app_name="a", environment="e", properties=properties)
 
 
 def attack(flags: int, contexts: int) -> None:
@@ -80,15 +78,9 @@ def attack(flags: int, contexts: int) -> None:
     counts, size = classes.counts, int(classes.size)
     done = contexts // TURN * TURN
     figures = ", ".join(f"{name} {1e6 * each / done:.2f} µs" for name, each in spent.items())
-    print(
-        f"{done:,} contexts of invented classes, {flags:,} flags: {figures} ({spent[WITH] / spent[WITHOUT] - 1:+.1%})"
-    )
-    print(
-        f"  programs take {size / 1e6:.1f} MB of {CLASS_BYTES / 1e6:.1f}; {counts.hits:,} hits, {counts.misses:,} misses"
-    )
-    print(
-        f"  resident MB after each tenth: {', '.join(f'{each:.0f}' for each in resident[:: max(1, len(resident) // 10)])}"
-    )
+    print(f"{done:,} contexts of invented classes, {flags:,} flags: {figures} ({spent[WITH] / spent[WITHOUT] - 1:+.1%})")
+    print(f"  programs take {size / 1e6:.1f} MB of {CLASS_BYTES / 1e6:.1f}; {counts.hits:,} hits, {counts.misses:,} misses")
+    print(f"  resident MB after each tenth: {', '.join(f'{each:.0f}' for each in resident[:: max(1, len(resident) // 10)])}")
 
 
 def memory(flags: int) -> None:

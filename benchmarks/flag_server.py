@@ -87,9 +87,7 @@ class Subject:
         """Return the seconds of one request, which must succeed."""
         headers = {"Authorization": self.user, "Content-Type": "application/json"}
         start = time.perf_counter()
-        answer = ask(
-            f"{self.url}/admin/features-batch/{operation}", method="POST", headers=headers, body=body, seconds=600
-        )
+        answer = ask(f"{self.url}/admin/features-batch/{operation}", method="POST", headers=headers, body=body, seconds=600)
         taken = time.perf_counter() - start
         if answer.status != 200 or (operation == "validate" and answer.json()["errors"]):
             raise SystemExit(f"{self.name}: {operation} gave {answer.status} {answer.body[:300]!r}")
@@ -176,9 +174,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="10,1000,5000", help="numbers of features")
     parser.add_argument("--repeat", type=int, default=3, help="times that a request is repeated; the quickest counts")
-    parser.add_argument(
-        "--servers", default="sqlite,postgresql,real", help="which servers, of sqlite, postgresql, real"
-    )
+    parser.add_argument("--servers", default="sqlite,postgresql,real", help="which servers, of sqlite, postgresql, real")
     parser.add_argument("--json", type=Path, help="a file for the figures")
     options = parser.parse_args()
     kinds = {"sqlite": lambda: ours(None, "ours, SQLite"), "postgresql": ours_on_postgresql, "real": real}

@@ -98,9 +98,7 @@ def count() -> Counts:
         folder = Path(name)
         source, library = folder / "marks.c", folder / "marks.so"
         source.write_text(MARKS)
-        subprocess.run(
-            [*compiler(), "-O1", "-shared", "-fPIC", str(source), "-o", str(library)], check=True, capture_output=True
-        )
+        subprocess.run([*compiler(), "-O1", "-shared", "-fPIC", str(source), "-o", str(library)], check=True, capture_output=True)
         valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out"]
         environment = {**os.environ, INSIDE: str(library), "PYTHONHASHSEED": "0", "PYTHONPATH": str(SOURCES)}
         command = [*valgrind, sys.executable, "-s", __file__]
@@ -131,9 +129,7 @@ def verdict(counts: Counts, recorded: dict[str, Counts], key: str) -> list[str]:
     for name, before in known.items():
         share = counts[name] / before / usual - 1
         if abs(share) > allowed:
-            lines.append(
-                f"{name}: {counts[name]:,} instructions, recorded are {before:,}: {share:+.1%}, allowed is {allowed:.0%}"
-            )
+            lines.append(f"{name}: {counts[name]:,} instructions, recorded are {before:,}: {share:+.1%}, allowed is {allowed:.0%}")
     return lines
 
 

@@ -228,9 +228,7 @@ def stored(flags: int, environments: int = 1) -> dict[str, Any]:
 def measure_list(args: argparse.Namespace) -> None:
     """Print how long the list of a large flag server takes: until the answer is there, and of processor time."""
     searches = ("/ui/flags?q=feature-04", "/ui/flags?q=type:release+unused:30", "/ui/flags?sort=lastSeenAt")
-    print_reads(
-        args.listed, 1, ("/ui/flags", *searches, "/ui/flags?page=20", "/ui/flags.json", "/ui/compare", "/ui/projects")
-    )
+    print_reads(args.listed, 1, ("/ui/flags", *searches, "/ui/flags?page=20", "/ui/flags.json", "/ui/compare", "/ui/projects"))
     print_reads(300, 20, ("/ui/flags", "/ui/flags.json"))
 
 

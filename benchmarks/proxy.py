@@ -31,9 +31,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few cells, in about two minutes")
-    parser.add_argument(
-        "--edge", default="", metavar="BINARY", help="an Unleash Edge to measure instead of the one cargo installs"
-    )
+    parser.add_argument("--edge", default="", metavar="BINARY", help="an Unleash Edge to measure instead of the one cargo installs")
     parser.add_argument("--parts", default=",".join(parts.PARTS), help="which parts, separated by commas")
     parser.add_argument("--sizes", default="", help="numbers of flags of the matrix, separated by commas")
     parser.add_argument("--only-ours", action="store_true", help="without the others")
@@ -42,9 +40,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         type=Path,
         help="the folder for the pages; else docs/benchmarks for the whole, .cache/bench for parts",
     )
-    parser.add_argument(
-        "--render", action="store_true", help="measure nothing, write the pages from the raw results again"
-    )
+    parser.add_argument("--render", action="store_true", help="measure nothing, write the pages from the raw results again")
     options = parser.parse_args(given)
     partly = options.quick or options.only_ours or options.sizes or options.parts != ",".join(parts.PARTS)
     options.output = options.output or (ROOT / ".cache" / "bench" if partly else PUBLISHED)

@@ -152,9 +152,7 @@ def check_keys(figures: Figures, server: servers.Server, number: int) -> None:
     end = time.monotonic() + KEY_S
     while (opened := [opens(server, each) for each in (number, number - 1)]) != [True, False]:
         if time.monotonic() > end:
-            figures.failed.append(
-                f"of the last two keys of the file the newer one opens: {opened[0]}, the older: {opened[1]}"
-            )
+            figures.failed.append(f"of the last two keys of the file the newer one opens: {opened[0]}, the older: {opened[1]}")
             return
         time.sleep(0.5)
 
@@ -342,12 +340,8 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=FULL_MINUTES, help="how long")
     parser.add_argument("--flags", type=int, default=350, help="flags of the document")
-    parser.add_argument(
-        "--flap", type=float, default=3.0, metavar="SECONDS", help="how long the upstream works, and fails"
-    )
-    parser.add_argument(
-        "--highest", type=float, default=0.0, metavar="RATE", help="the highest rate; else it is looked for"
-    )
+    parser.add_argument("--flap", type=float, default=3.0, metavar="SECONDS", help="how long the upstream works, and fails")
+    parser.add_argument("--highest", type=float, default=0.0, metavar="RATE", help="the highest rate; else it is looked for")
     parser.add_argument("--output", type=Path, help="the folder for the page")
     options = parser.parse_args(given)
     full = options.minutes >= FULL_MINUTES

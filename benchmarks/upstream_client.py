@@ -46,17 +46,13 @@ class Through:
             trust.context(), max_connections=4, max_keepalive_connections=2, keepalive_expiry=60.0
         )
 
-    async def send(
-        self, method: str, url: str, headers: Sequence[tuple[str, bytes]], content: bytes | None = None
-    ) -> object:
+    async def send(self, method: str, url: str, headers: Sequence[tuple[str, bytes]], content: bytes | None = None) -> object:
         """Send one request and return its answer."""
         from flagsvc.http.client.answers import Answer, Body
 
         step = dict.fromkeys(("connect", "read", "write", "pool"), self.limits.step_s)
         given = [(name.encode(), value) for name, value in headers]
-        async with self.pool.stream(
-            method, url, headers=given, content=content, extensions={"timeout": step}
-        ) as answer:
+        async with self.pool.stream(method, url, headers=given, content=content, extensions={"timeout": step}) as answer:
             found = {name.decode().lower(): value.decode() for name, value in answer.headers}
             body = Body(found.get("content-encoding", ""), self.limits.max_bytes, self.shown)
             async for piece in answer.aiter_stream():

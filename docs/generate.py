@@ -179,9 +179,7 @@ def difference_table(known: Iterable[tuple[str, str]]) -> str:
     for name, reason in known:
         reasons.setdefault(name, reason)
     found = {prefix: difference_rows(reasons, prefix) for prefix in (*COMMON_REASONS, "")}
-    blocks = [
-        f"{prefix[:1].upper()}{prefix[1:]}:\n\n{table}" if prefix else table for prefix, table in found.items() if table
-    ]
+    blocks = [f"{prefix[:1].upper()}{prefix[1:]}:\n\n{table}" if prefix else table for prefix, table in found.items() if table]
     return "\n\n".join(blocks)
 
 

@@ -173,9 +173,7 @@ def report_usage(server: OurFlagServer) -> None:
     for hour in range(HOURS):
         start = now - timedelta(hours=hour)
         busy = 40 + 30 * min(start.hour, HOURS - start.hour)
-        counts = {
-            name: {"yes": busy * share, "no": busy} for name, share in ((FLAG, 2), ("dark-mode", 5), ("eu-invoice", 1))
-        }
+        counts = {name: {"yes": busy * share, "no": busy} for name, share in ((FLAG, 2), ("dark-mode", 5), ("eu-invoice", 1))}
         bucket = {"start": start.isoformat(), "stop": (start + timedelta(minutes=1)).isoformat(), "toggles": counts}
         for app in ("web", "ios")[: 1 + hour % 2]:
             sent = {"appName": app, "instanceId": app, "bucket": bucket}
@@ -267,9 +265,7 @@ def take_all(page: Browser, address: str, pictures: tuple[Picture, ...], folder:
 def main() -> int:
     """Read the options and take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--every", metavar="FOLDER", type=Path, help="write every page, at each width and in both schemes"
-    )
+    parser.add_argument("--every", metavar="FOLDER", type=Path, help="write every page, at each width and in both schemes")
     args = parser.parse_args()
     folder = args.every or HERE
     folder.mkdir(parents=True, exist_ok=True)

@@ -245,9 +245,7 @@ def show(url: str, server_url: str) -> None:
     for toggle in toggles:
         print(f"  {toggle['name']:<{width}}  {describe(toggle['variant'])}".rstrip())
     print(f"\nAsk the proxy:\n\n{steps(of_proxy(url))}")
-    print(
-        f"Switch {FLAG} in the flag server, and ask the proxy for it a second later:\n\n{steps(switching(url, server_url))}"
-    )
+    print(f"Switch {FLAG} in the flag server, and ask the proxy for it a second later:\n\n{steps(switching(url, server_url))}")
     print(f"Look into the flag server:\n\n{steps(of_server(server_url))}")
     print("Ctrl-C ends it.\n", flush=True)
 
@@ -276,9 +274,7 @@ def of_proxy(url: str) -> dict[str, str]:
 def switching(url: str, server_url: str) -> dict[str, str]:
     """Return how to switch a flag and see the change, title → command line."""
     flag = f"{server_url}/api/admin/projects/default/features/{FLAG}/environments/development"
-    asking = (
-        f"""curl -H 'Authorization: {KEY}' -H 'Content-Type: application/json' {url} -d '{{"toggles": ["{FLAG}"]}}'"""
-    )
+    asking = f"""curl -H 'Authorization: {KEY}' -H 'Content-Type: application/json' {url} -d '{{"toggles": ["{FLAG}"]}}'"""
     return {
         "off": f"curl -X POST -H 'Authorization: {ADMIN_TOKEN}' {flag}/off",
         "what the proxy says": asking,

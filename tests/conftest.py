@@ -122,9 +122,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run an asynchronous test in an event loop of its own, bounded in time."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    asynchronous(pyfuncitem.obj)(
-        **{name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-    )
+    asynchronous(pyfuncitem.obj)(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters})
     return True
 
 

@@ -49,9 +49,7 @@ def install(binary: Path, say: Callable[[str], None]) -> Path | str:
     log = folder / "build.log"
     with log.open("wb") as output:
         try:
-            status = subprocess.run(
-                command, stdout=output, stderr=output, stdin=subprocess.DEVNULL, timeout=SECONDS, check=False
-            )
+            status = subprocess.run(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
             return f"cargo did not build Edge {VERSION} within {SECONDS} s"
     if status.returncode or not binary.is_file():

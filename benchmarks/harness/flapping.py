@@ -24,9 +24,7 @@ from support.loopback import Loopback, Request, Writer, reply  # noqa: E402
 from support.upstream_faults import FAULTS, Fault, bomb  # noqa: E402
 
 PATIENT = tuple(f", retry after {wish}" for wish in ("1e999", "120", "9", "Fri"))
-SERVED = tuple(
-    fault for fault in FAULTS if fault.answer is not bomb and not any(each in fault.name for each in PATIENT)
-)
+SERVED = tuple(fault for fault in FAULTS if fault.answer is not bomb and not any(each in fault.name for each in PATIENT))
 """The faults that cost this server next to nothing, as it shares the machine with what is measured; none asks for a long pause."""
 UNTAKEN = re.compile(rb"HTTP/1\.1 (5\d\d|401|403|404|408|429) ")
 SILENT = ("closed at once", "reset at once", "silence")
@@ -59,11 +57,7 @@ class Flapping:
     async def fail(self, fault: Fault, request: Request, reader: asyncio.StreamReader, writer: Writer) -> None:
         """Answer with a fault. The fault of a post leaves no doubt that its usage is not taken, now or later."""
         answer = fault.answer
-        if (
-            request.method == "POST"
-            and fault.name not in SILENT
-            and not (isinstance(answer, bytes) and UNTAKEN.match(answer))
-        ):
+        if request.method == "POST" and fault.name not in SILENT and not (isinstance(answer, bytes) and UNTAKEN.match(answer)):
             answer = AWAY
         if not isinstance(answer, bytes):
             return await answer(request, reader, writer)

@@ -98,9 +98,7 @@ RATIOS = (
         "new",
     ),
     Ratio(OLD, EDGE_ONE, IDENTITY, 200, {10: (4.5, 6), 100: (12, 15), 350: (24, 32), 1000: (30, 40)}, "old"),
-    Ratio(
-        "Edge, 304 for an unchanged poller", EDGE_ONE, IDENTITY, 304, {10: (4.5, 6), 1000: (85, 150), 5000: (600, 900)}
-    ),
+    Ratio("Edge, 304 for an unchanged poller", EDGE_ONE, IDENTITY, 304, {10: (4.5, 6), 1000: (85, 150), 5000: (600, 900)}),
 )
 
 

@@ -104,9 +104,7 @@ def run_load(
     command = [str(binary), "--port", str(port), "--file", str(file), *plan.arguments()]
     command += ["--second", str(second[0])] if second else []
     pids = [pid, second[1]] if second else [pid]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdin and process.stdout
     with process:
         ready = process.stdout.readline()

@@ -71,9 +71,7 @@ def ours() -> str:
     lines = [line.split("#")[0].strip() for line in (source / "compiled.txt").read_text().splitlines()]
     modules = [source / line for line in lines if line]
     built = [path for path in modules if list(path.parent.glob(f"{path.stem}.*.so"))]
-    return (
-        f"{VERSION}, {'compiled' if len(built) == len(modules) else f'{len(built)} of {len(modules)} modules compiled'}"
-    )
+    return f"{VERSION}, {'compiled' if len(built) == len(modules) else f'{len(built)} of {len(modules)} modules compiled'}"
 
 
 def commit() -> str:

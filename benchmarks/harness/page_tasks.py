@@ -91,9 +91,7 @@ THEIR_TASKS = (
         COPY,
         (
             Click(f"said('td a', '{COPIED}')"),
-            Click(
-                "[...document.querySelectorAll('.MuiAccordionSummary-root')].find(e => e.innerText.includes('development'))"
-            ),
+            Click("[...document.querySelectorAll('.MuiAccordionSummary-root')].find(e => e.innerText.includes('development'))"),
             Click("one('[data-testid=STRATEGY_FORM_COPY_ID]')"),
             Click("said('[role=menuitem]', 'Copy to production')"),
             Click(f"one('{THEIR_SWITCH}')"),

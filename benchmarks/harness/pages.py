@@ -128,11 +128,7 @@ def cached(results: Results) -> list[str]:
     """Return how much of the matrix our cache of answers gave, which is on as it is by default."""
     cells = [cell for server in (OURS, EQUAL) for cell in results.all("matrix", server=server, status=200)]
     shares = [cell.cached for cell in cells if cell.cached is not None]
-    return (
-        [f"- Answers that our cache gave, in the 200s of the matrix: at most {100 * max(shares):.1f} %"]
-        if shares
-        else []
-    )
+    return [f"- Answers that our cache gave, in the 200s of the matrix: at most {100 * max(shares):.1f} %"] if shares else []
 
 
 def warning(results: Results) -> list[str]:
@@ -144,9 +140,7 @@ def goal_tables(results: Results) -> list[str]:
     """Return the verdicts on all goals, and how many there are of each."""
     limits, against, rest = goals.limits(results), goals.ratios(results), goals.rest(results)
     states = [each.state for each in limits] + [each.state for each in [*against, *rest]]
-    counts = ", ".join(
-        f"{states.count(state)} {state}" for state in (goals.MET, goals.MUST, goals.MISSED, goals.UNKNOWN)
-    )
+    counts = ", ".join(f"{states.count(state)} {state}" for state in (goals.MET, goals.MUST, goals.MISSED, goals.UNKNOWN))
     against_others = [SHAPE, verdicts("CPU per request than", against), *warning(results)]
     introduction = [LIMIT, *([SENT] if any(each.sent for each in limits) else [])]
     return [counts + ".", *introduction, limit_table(limits), *against_others, verdicts("else", rest)]
@@ -295,9 +289,7 @@ def memory(results: Results) -> list[str]:
     sizes = sorted({each.flags for each in results.memory})
     rows = []
     for server in dict.fromkeys(each.server for each in results.memory):
-        most = {
-            each.flags: each.rss for each in sorted(results.memory, key=lambda each: each.rss) if each.server == server
-        }
+        most = {each.flags: each.rss for each in sorted(results.memory, key=lambda each: each.rss) if each.server == server}
         rows.append([server, *(f"{most[flags]:.0f}" if flags in most else "–" for flags in sizes)])
     heads = ("resident, MB", *(f"{flags:,} flags" for flags in sizes))
     return [MEMORY, table(heads, rows)] if rows else ["Not measured."]
@@ -307,9 +299,7 @@ def starts(results: Results) -> list[str]:
     """Return the seconds from start to the first answer."""
     rows = [[name, f"{sorted(each)[len(each) // 2]:.2f}", f"{max(each):.2f}"] for name, each in results.starts.items()]
     return (
-        ["From the start of the process to its first answer at 1,000 flags.", table(("server", "s", "most"), rows)]
-        if rows
-        else []
+        ["From the start of the process to its first answer at 1,000 flags.", table(("server", "s", "most"), rows)] if rows else []
     )
 
 

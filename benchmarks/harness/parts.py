@@ -115,9 +115,7 @@ def agree(flags: int, running: list[Server]) -> None:
     """Refuse to go on where the servers do not say the same of the same users."""
     found = servers.differences(running, range(0, 8000, 1000))
     if found:
-        raise DisagreementError(
-            f"at {flags} flags the servers do not agree, so nothing is measured:\n" + "\n".join(found[:10])
-        )
+        raise DisagreementError(f"at {flags} flags the servers do not agree, so nothing is measured:\n" + "\n".join(found[:10]))
 
 
 def users(stand: Measuring, kinds: Kinds) -> None:
@@ -197,9 +195,7 @@ def told_apart(stand: Measuring, flags: int) -> None:
     for cell in stand.results.all("limit", server=OURS, flags=flags):
         if cell.cached is not None and abs(cell.cached - (cell.users > 0)) > FEW:
             wanted = "all" if cell.users else "none"
-            stand.fail(
-                f"limit, {flags} flags: the answer cache was to give {wanted} and gave {100 * cell.cached:.0f} %"
-            )
+            stand.fail(f"limit, {flags} flags: the answer cache was to give {wanted} and gave {100 * cell.cached:.0f} %")
 
 
 def mounted(stand: Measuring, kinds: Kinds) -> None:

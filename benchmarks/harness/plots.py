@@ -26,9 +26,7 @@ def all_of(results: Results) -> dict[str, str]:
         "refresh.svg": percentiles(results, "GET list while the document changes", "refresh", 0),
     }
     for flags in sorted({each.flags for each in results.latencies if each.part == "latency"}):
-        drawings[f"latency-{flags}.svg"] = percentiles(
-            results, f"GET list at {flags:,} flags, at fixed rates", "latency", flags
-        )
+        drawings[f"latency-{flags}.svg"] = percentiles(results, f"GET list at {flags:,} flags, at fixed rates", "latency", flags)
     return {name: drawing for name, drawing in drawings.items() if drawing}
 
 

@@ -123,9 +123,7 @@ def metrics(routes: Routes, headers: Headers, at: int, names: list[str]) -> Requ
     """Post the usage metrics of a browser."""
     toggles = {name: {"yes": at % 7 + 1, "no": at % 3, "variants": {}} for name in names}
     bucket = {"start": "2026-11-01T10:00:00.000Z", "stop": "2026-11-01T10:01:00.000Z", "toggles": toggles}
-    return METRICS, raw(
-        "POST", routes.metrics, headers, compact({"appName": "web-shop", "instanceId": "b", "bucket": bucket})
-    )
+    return METRICS, raw("POST", routes.metrics, headers, compact({"appName": "web-shop", "instanceId": "b", "bucket": bucket}))
 
 
 def health(routes: Routes, headers: Headers, at: int, names: list[str]) -> Request:

@@ -55,9 +55,7 @@ def table(results: Results) -> str:
     end = " | |" if sent else " |"
     lines.append(f"| memory, {SHOWN_FLAGS:,} flags | {' | '.join(memory(results, name) for name in names)}{end}")
     lines.append(f"| start to ready | {' | '.join(start(results, name) for name in names)}{end}")
-    notes = (
-        [f"{NOT_KNOWN} is a figure that this run did not measure."] if f" {NOT_KNOWN} " in "".join(lines[2:]) else []
-    )
+    notes = [f"{NOT_KNOWN} is a figure that this run did not measure."] if f" {NOT_KNOWN} " in "".join(lines[2:]) else []
     notes += [goals.NEWER] if goals.edge_age(results) == "old" else []
     return "\n\n".join(["\n".join(lines), *notes])
 

@@ -356,9 +356,7 @@ def edge_version(server: Server) -> str:
 def node_version() -> str:
     """Return the version of node."""
     node = shutil.which("node")
-    return (
-        subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout.strip() if node else ""
-    )
+    return subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout.strip() if node else ""
 
 
 def package_version(name: str) -> str:

@@ -95,9 +95,7 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 1 or value == 0 else f"{value:g}"
 
 
-def text(
-    x: float, y: float, content: str, size: int = 12, anchor: str = "middle", weight: str = "400", turn: str = ""
-) -> str:
+def text(x: float, y: float, content: str, size: int = 12, anchor: str = "middle", weight: str = "400", turn: str = "") -> str:
     """Return a text."""
     turned = f' transform="{turn}"' if turn else ""
     look = f'{FONT} font-size="{size}" font-weight="{weight}" text-anchor="{anchor}" fill="#222222"'
@@ -129,15 +127,11 @@ def drawn(line: Line, across: Place, up: Place) -> str:
     """Return a line with a dot at each point."""
     places = [(across(x), up(y)) for x, y in line.points]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    dots = "".join(
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{COLOURS[line.colour % len(COLOURS)]}"/>' for x, y in places
-    )
+    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{COLOURS[line.colour % len(COLOURS)]}"/>' for x, y in places)
     return f'<polyline points="{path}" {stroke(line)}/>{dots}'
 
 
 def legend(line: Line, y: float) -> str:
     """Return a line's entry in the legend."""
     x = WIDTH - RIGHT + 14
-    return f'<line x1="{x}" y1="{y}" x2="{x + 26}" y2="{y}" {stroke(line)}/>' + text(
-        x + 33, y + 4, line.name, anchor="start"
-    )
+    return f'<line x1="{x}" y1="{y}" x2="{x + 26}" y2="{y}" {stroke(line)}/>' + text(x + 33, y + 4, line.name, anchor="start")

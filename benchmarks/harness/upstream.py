@@ -58,9 +58,7 @@ def body(flags: int, change: str | None, version: int) -> tuple[bytes, bytes, st
 def validated(tokens: list[str]) -> dict[str, Any]:
     """Return what Edge hears about tokens: whose secret begins with `frontend` is one."""
     kinds = {token: "frontend" if ".frontend" in token else "client" for token in tokens}
-    known = [
-        {"token": token, "type": kind, "environment": "development", "projects": ["*"]} for token, kind in kinds.items()
-    ]
+    known = [{"token": token, "type": kind, "environment": "development", "projects": ["*"]} for token, kind in kinds.items()]
     return {"tokens": known}
 
 

@@ -51,12 +51,7 @@ class Case:
     def outcomes(self) -> list[list[Json]]:
         """The correct answers: one, or every result that a random draw can give."""
         if "on" in self.content:
-            return [
-                [
-                    {"name": name, "enabled": True, "impressionData": False, "variant": FALLBACK}
-                    for name in self.content["on"]
-                ]
-            ]
+            return [[{"name": name, "enabled": True, "impressionData": False, "variant": FALLBACK} for name in self.content["on"]]]
         return list(self.content.get("outcomes") or [self.content["expected"]])
 
     def request(self) -> tuple[str, str, Json | None]:
@@ -81,9 +76,7 @@ def groups() -> list[list[Case]]:
     for path in sorted(FOLDER.glob("*.json")):
         number = 0
         for group in json.loads(path.read_text(encoding="utf-8")) if path.name != RULES else ():
-            found.append(
-                [Case(path.stem, number + at, group["document"], case) for at, case in enumerate(group["cases"])]
-            )
+            found.append([Case(path.stem, number + at, group["document"], case) for at, case in enumerate(group["cases"])])
             number += len(group["cases"])
     return found
 

@@ -28,9 +28,7 @@ def context_of(case: Case) -> Context:
     texts = {name: value for name, value in given.items() if isinstance(value, str)}
     inside = given.get("properties")
     properties = {name: str(value) for name, value in inside.items()} if isinstance(inside, dict) else {}
-    return specification.context_of(
-        {**{name: texts.get(name) for name in specification.STANDARD}, "properties": properties}
-    )
+    return specification.context_of({**{name: texts.get(name) for name in specification.STANDARD}, "properties": properties})
 
 
 @pytest.mark.parametrize("group", corpus_cases.groups(), ids=lambda group: str(group[0]))

@@ -133,9 +133,7 @@ class Shrinker:
         self.pair.load(difference.document)
         replies = self.pair.ask(difference.question)
         found = compare(difference.document, difference.question, replies, difference.case)
-        return next(
-            (each for each in found if (each.field, each.toggle) == (difference.field, difference.toggle)), None
-        )
+        return next((each for each in found if (each.field, each.toggle) == (difference.field, difference.toggle)), None)
 
     def _only_what_matters(self, difference: Difference) -> Difference:
         features = difference.document["features"]
@@ -176,16 +174,12 @@ def _with_context(difference: Difference, context: Json) -> Difference:
 
 def _named(question: Question, name: str) -> Question:
     body = json.dumps({"toggles": [name], "context": question.context}, ensure_ascii=False).encode()
-    return Question(
-        "POST", "", body, named=True, present=present(question.context), context=question.context, names=(name,)
-    )
+    return Question("POST", "", body, named=True, present=present(question.context), context=question.context, names=(name,))
 
 
 def paths(content: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Give the path of every part of `content` that can be taken away, the large ones first."""
-    keys: list[Any] = (
-        [key for key in content if key not in KEPT] if isinstance(content, dict) else list(range(len(content)))
-    )
+    keys: list[Any] = [key for key in content if key not in KEPT] if isinstance(content, dict) else list(range(len(content)))
     yield from ((*before, key) for key in keys)
     for key in content if isinstance(content, dict) else keys:
         if isinstance(content[key], (dict, list)):

@@ -129,9 +129,7 @@ class Maker:
 
     def constraint(self) -> Json:
         """Return a constraint of any operator; its values often occur in the field."""
-        operators, fields, values = words.FAMILIES[
-            self.rng.choice(list(words.FAMILIES)[: None if self.chance(0.2) else -1])
-        ]
+        operators, fields, values = words.FAMILIES[self.rng.choice(list(words.FAMILIES)[: None if self.chance(0.2) else -1])]
         field = self.rng.choice(fields if self.chance(0.85) else list(words.FIELDS))
         content: Json = {
             "contextName": field,
@@ -205,9 +203,7 @@ class Maker:
     def addresses(self) -> Json:
         """Return the parameters of remoteAddress: addresses and ranges in one text."""
         return {
-            "IPs": self.rng.choice([",", ", "]).join(
-                self.rng.choices(words.RANGES + words.ADDRESSES, k=self.rng.randint(0, 4))
-            )
+            "IPs": self.rng.choice([",", ", "]).join(self.rng.choices(words.RANGES + words.ADDRESSES, k=self.rng.randint(0, 4)))
         }
 
     def hosts(self) -> Json:

@@ -62,11 +62,7 @@ KEYS = [
     with_key("", headers=("If-None-Match: *",)),
 ]
 METHODS = [
-    *(
-        question(method, target)
-        for method in ("HEAD", "OPTIONS")
-        for target in ("", "/all", "/health", "/client/features")
-    ),
+    *(question(method, target) for method in ("HEAD", "OPTIONS") for target in ("", "/all", "/health", "/client/features")),
     *(question("OPTIONS", target, key="") for target in ("", "/unknown")),
     *(question("GET", target) for target in ("/", "/?userId=1", "/all/", "/health/", "/ALL", "/Health")),
     *(question("GET", "", base=base) for base in ("/PROXY", "/Proxy", "/proxy/")),
@@ -74,18 +70,12 @@ METHODS = [
     question("GET", "?userId=1", headers=('If-None-Match: "other", W/"more"',)),
 ]
 BODIES = [
-    *(
-        with_type(kind)
-        for kind in (None, "application/json; charset=utf-8", "APPLICATION/JSON", "application/json;charset=UTF-8")
-    ),
+    *(with_type(kind) for kind in (None, "application/json; charset=utf-8", "APPLICATION/JSON", "application/json;charset=UTF-8")),
     *(
         with_type(kind)
         for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "x", "*/*")
     ),
-    *(
-        with_type(kind)
-        for kind in ("application/vnd.api+json", "application/json-patch+json", "text/json", "application/jsonx")
-    ),
+    *(with_type(kind) for kind in ("application/vnd.api+json", "application/json-patch+json", "text/json", "application/jsonx")),
     *(with_type(f"application/json; charset={charset}") for charset in ("utf-16", "")),
     with_type("application/json", gzip.compress(b"{}"), "Content-Encoding: gzip"),
     with_type("application/json", b"{}", "Content-Encoding: identity"),
@@ -97,16 +87,14 @@ REPORTS = [
     *(question("POST", target, usage()) for target in ("/client/metrics", "/all/client/metrics")),
     question("POST", "/client/metrics", usage(appName=None)),
     *(  # type: ignore[var-annotated]
-        question("POST", "/client/metrics", usage(bucket=bucket))
-        for bucket in ({}, [], "x", BUCKET, {**BUCKET, "toggles": []})
+        question("POST", "/client/metrics", usage(bucket=bucket)) for bucket in ({}, [], "x", BUCKET, {**BUCKET, "toggles": []})
     ),
     question("POST", "/client/metrics", usage(bucket={**BUCKET, "start": "yesterday", "toggles": {}})),
     question("POST", "/client/metrics", usage(extra=1, environment="x")),
     question("POST", "/client/register", registration()),
     *(question("POST", "/client/register", registration(**{name: None})) for name in REGISTRATION),
     *(  # type: ignore[var-annotated]
-        question("POST", "/client/register", body)
-        for body in ({}, [], registration(strategies="x"), registration(interval="x"))
+        question("POST", "/client/register", body) for body in ({}, [], registration(strategies="x"), registration(interval="x"))
     ),
 ]
 QUESTIONS: tuple[Question, ...] = (*KEYS, *METHODS, *BODIES, *REPORTS)
@@ -135,11 +123,7 @@ def volatile(document: Json, present: frozenset[str], *, named: bool) -> Volatil
     own_states = {name for name, feature in features.items() if look.state(feature)}
     own_variants = {name for name, feature in features.items() if look.variant(feature)}
     shaky = own_states | own_variants
-    below = {
-        name
-        for name, feature in features.items()
-        if {parent["feature"] for parent in _list(feature, "dependencies")} & shaky
-    }
+    below = {name for name, feature in features.items() if {parent["feature"] for parent in _list(feature, "dependencies")} & shaky}
     return Volatile(frozenset(own_states | below), frozenset(shaky | below))
 
 
@@ -200,9 +184,7 @@ class _Look:
             return False
         stickiness = variants[0].get("stickiness") or parameters.get("stickiness")
         if stickiness in ("default", None):
-            return not self.present & (
-                {"userId", "sessionId", "remoteAddress"} if self.named else {"userId", "sessionId"}
-            )
+            return not self.present & ({"userId", "sessionId", "remoteAddress"} if self.named else {"userId", "sessionId"})
         return stickiness not in self.present
 
 

@@ -139,9 +139,7 @@ class Pair:
     def restart_reference(self) -> None:
         """Start the reference proxy, for the first time or after it has ended."""
         self._reference_stack.close()
-        self.reference = self._reference_stack.enter_context(
-            processes.reference_proxy(self.upstream.url, **self._settings)
-        )
+        self.reference = self._reference_stack.enter_context(processes.reference_proxy(self.upstream.url, **self._settings))
         self.reference_connection = Connection(self.reference.port)
         self._reference_stack.callback(self.reference_connection.close)
 

@@ -49,9 +49,7 @@ class Question:
 
     def __str__(self) -> str:
         """Return the request in one line, as a person would type it."""
-        return f"{self.method} {self.base}{self.target}" + (
-            f" {self.body.decode(errors='replace')}" if self.body else ""
-        )
+        return f"{self.method} {self.base}{self.target}" + (f" {self.body.decode(errors='replace')}" if self.body else "")
 
 
 def questions(seed: str, number: int, names: list[str], count: int, *, trusting: bool = False) -> list[Question]:
@@ -103,9 +101,7 @@ class Asker:
     def post(self, path: str, context: Json, *, named: bool) -> Question:
         """Return a POST of a context, for named toggles or for a list."""
         typed = self.typed(context)
-        names = (
-            tuple(self.rng.choices([*self.names, "unknown.toggle", "", "Ω"], k=self.rng.randint(1, 6))) if named else ()
-        )
+        names = tuple(self.rng.choices([*self.names, "unknown.toggle", "", "Ω"], k=self.rng.randint(1, 6))) if named else ()
         body: Json = {"context": typed} if typed or self.chance(0.5) else {}
         if named:
             body["toggles"] = list(names)
@@ -164,9 +160,7 @@ class Asker:
         if content.get("currentTime") and self.chance(0.3):
             content["currentTime"] = self.rng.choice([0, 1642856400000, 1642856399999.5, -1, 10**15, 8.64e15, 8.7e15])
         if "properties" in context:
-            changed = {
-                name: self.scalar() if self.chance(0.2) else value for name, value in context["properties"].items()
-            }
+            changed = {name: self.scalar() if self.chance(0.2) else value for name, value in context["properties"].items()}
             content["properties"] = context["properties"] = changed
         for name in ("extra", "region"):
             if self.chance(0.05):
@@ -175,9 +169,7 @@ class Asker:
 
     def scalar(self) -> Any:
         """Return a number, a boolean or null."""
-        return self.rng.choice(
-            [7, 0, -1, 1.0, 1.5, 1e21, 123456789012345680000, 1e-7, -0.0, 5e-324, 0.1, 2**53, True, False, None]
-        )
+        return self.rng.choice([7, 0, -1, 1.0, 1.5, 1e21, 123456789012345680000, 1e-7, -0.0, 5e-324, 0.1, 2**53, True, False, None])
 
     def odd_query(self) -> str:
         """Return a query that few callers would write, but some do."""

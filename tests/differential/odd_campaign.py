@@ -83,9 +83,7 @@ class Difference(NamedTuple):
     def __str__(self) -> str:
         """Return the difference with all that is needed to see it again."""
         path = ".".join(map(str, self.odd.path))
-        features = [
-            each for each in self.odd.document["features"] if isinstance(each, dict) and each.get("name") == self.flag
-        ]
+        features = [each for each in self.odd.document["features"] if isinstance(each, dict) and each.get("name") == self.flag]
         said = f"{self.flag} in context {self.context}: the reference {self.reference}, ours {self.ours}"
         return f"{path} is {self.odd.value}: {said}\n  {json.dumps(features)}"
 
@@ -230,6 +228,4 @@ def compile_both(document: Json) -> Compiled:
 
 def told(compiled: Compiled) -> object:
     """Return what is compared of two snapshots of a document."""
-    return [str(each) for each in compiled.problems], [
-        compiled.snapshot.all(our_context(number)) for number in range(3)
-    ]
+    return [str(each) for each in compiled.problems], [compiled.snapshot.all(our_context(number)) for number in range(3)]

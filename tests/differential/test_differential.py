@@ -133,9 +133,7 @@ def draws(both: Pair) -> list[list[dict[str, dict[str, object]]]]:
 
 
 @pytest.mark.parametrize("name", SHARES)
-def test_random_answers_come_as_often_as_the_reference_s(
-    draws: list[list[dict[str, dict[str, object]]]], name: str
-) -> None:
+def test_random_answers_come_as_often_as_the_reference_s(draws: list[list[dict[str, dict[str, object]]]], name: str) -> None:
     """Shares of random states and variants are those of the document, in both proxies, within five standard deviations."""
     holds, share = SHARES[name]
     room = 5 * math.sqrt(share * (1 - share) / DRAWS)

@@ -15,9 +15,7 @@ from flagsvc.engine.context import Context
 from flagsvc.engine.values import jsdate
 
 STANDARD = {"appName": "app_name", "environment": "environment", "userId": "user_id", "sessionId": "session_id"}
-OPERATORS = [
-    operator for family, (names, _, _) in diff_words.FAMILIES.items() if family != "unknown" for operator in names
-]
+OPERATORS = [operator for family, (names, _, _) in diff_words.FAMILIES.items() if family != "unknown" for operator in names]
 STRATEGIES = [name for name in diff_documents.STRATEGIES if name not in ("default", "someUnknownStrategy")]
 
 

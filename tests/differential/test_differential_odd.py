@@ -125,7 +125,5 @@ def test_only_what_has_no_name_is_left_out() -> None:
     for number in range(100):
         odd = document("names", number)
         for problem in odd_campaign.compile_both(odd.document).problems:
-            assert problem.served or odd.place() in ("features[]", "features[].name", "segments[]", "segments[].id"), (
-                odd
-            )
+            assert problem.served or odd.place() in ("features[]", "features[].name", "segments[]", "segments[].id"), odd
             assert problem.path.startswith(("features[", "segments["))

@@ -48,9 +48,7 @@ def detail(answer: Answer) -> str:
 
 def missing_target(asked: Asked) -> bool:
     """Validate for a project or an environment that is not there, or an archived project."""
-    return (
-        asked.operation == "validate" and asked.statuses == (200, 404) and asked.ours.json()["name"] == "NotFoundError"
-    )
+    return asked.operation == "validate" and asked.statuses == (200, 404) and asked.ours.json()["name"] == "NotFoundError"
 
 
 def clear_instead_of_500(asked: Asked) -> bool:
@@ -79,9 +77,7 @@ def parent_elsewhere(asked: Asked) -> bool:
 
 def link_to_no_page(asked: Asked) -> bool:
     """A link with another scheme than http and https."""
-    return (
-        asked.operation == "import" and asked.ours.status == 400 and "is no address of a web page" in detail(asked.ours)
-    )
+    return asked.operation == "import" and asked.ours.status == 400 and "is no address of a web page" in detail(asked.ours)
 
 
 def half_a_pair(asked: Asked) -> bool:
@@ -92,11 +88,7 @@ def half_a_pair(asked: Asked) -> bool:
 def odd_order(asked: Asked) -> bool:
     """A sort order that is no whole number of 32 bits."""
     texts = ("syntax for type integer", "out of range for type integer")
-    return (
-        asked.operation == "import"
-        and asked.statuses == (500, 200)
-        and any(text in detail(asked.real) for text in texts)
-    )
+    return asked.operation == "import" and asked.statuses == (500, 200) and any(text in detail(asked.real) for text in texts)
 
 
 def refers_to_a_group(asked: Asked) -> bool:
@@ -129,9 +121,7 @@ EXCLUSIONS = (
         sure=False,
     ),
     Exclusion("half a surrogate pair is U+FFFD", "as in all other texts", half_a_pair),
-    Exclusion(
-        "a pattern with a reference checks no name", "no search of ours answers it", refers_to_a_group, sure=False
-    ),
+    Exclusion("a pattern with a reference checks no name", "no search of ours answers it", refers_to_a_group, sure=False),
     Exclusion("a limit of 0 holds", "validation reports it too", limit_of_nothing),
 )
 

@@ -102,9 +102,7 @@ def project(random: Random, name: str) -> Json:
     """Return a project; the last one is archived."""
     rules = perhaps(random, 0.2, featureLimit=random.randint(0, 4))
     if random.random() < 0.2:
-        rules["featureNaming"] = {"pattern": random.choice(PATTERNS)} | perhaps(
-            random, 0.5, example="abc-1", description="letters"
-        )
+        rules["featureNaming"] = {"pattern": random.choice(PATTERNS)} | perhaps(random, 0.5, example="abc-1", description="letters")
     shelved = {"archived": True} if name == PROJECTS[-1] else {}
     return (
         {
@@ -125,9 +123,7 @@ def constraint(random: Random) -> Json:
         value = "odd"
     given = {"values": some(random, VALUES[:4], 2)} if value is None else {"values": [], "value": value}
     name = random.choice(("userId", "appName", "country", "nowhere"))
-    return (
-        {"contextName": name, "operator": operator} | given | perhaps(random, 0.3, inverted=True, caseInsensitive=True)
-    )
+    return {"contextName": name, "operator": operator} | given | perhaps(random, 0.3, inverted=True, caseInsensitive=True)
 
 
 def strategy_variants(random: Random) -> list[Json]:
@@ -142,9 +138,7 @@ def strategy_variants(random: Random) -> list[Json]:
 def strategy(random: Random, features: list[str]) -> Json:
     """Return an entry of featureStrategies."""
     pool = BUILT_IN * 4 + CUSTOM + (UNKNOWN if random.random() < 0.15 else ())
-    parameters = random.choice(
-        ({}, {"rollout": "50"}, {"rollout": "7", "stickiness": "userId", "groupId": "g"}, {"x": 1})
-    )
+    parameters = random.choice(({}, {"rollout": "50"}, {"rollout": "7", "stickiness": "userId", "groupId": "g"}, {"x": 1}))
     owner = random.choice(features) if features and random.random() < 0.93 else random.choice(FEATURES)
     return (
         {"name": random.choice(pool)}
@@ -221,9 +215,7 @@ def data_set(random: Random, segment_ids: int = 0) -> Json:
             0.5,
             featureEnvironments=[environment(random, name) for name in names if random.random() < 0.7],
             contextFields=[
-                {"name": name}
-                | perhaps(random, 0.7, legalValues=legal_values(random))
-                | perhaps(random, 0.3, description="d")
+                {"name": name} | perhaps(random, 0.7, legalValues=legal_values(random)) | perhaps(random, 0.3, description="d")
                 for name in distinct(random, FIELDS, 2)
             ],
             featureTags=[tag(random, name, types) for name in names if random.random() < 0.6],
@@ -341,8 +333,4 @@ def selection(random: Random) -> Json:
             {},
         )
     )
-    return (
-        {"environment": random.choice((*ENVIRONMENTS, "", "nosuch"))}
-        | by
-        | perhaps(random, 0.2, downloadFile=True, more=1)
-    )
+    return {"environment": random.choice((*ENVIRONMENTS, "", "nosuch"))} | by | perhaps(random, 0.2, downloadFile=True, more=1)

@@ -56,9 +56,7 @@ CLEARED = (
 
 def people() -> dict[str, Any]:
     """Return the part of every state that says who may ask."""
-    members = [
-        (name, [{"project": "default", "role": role.lower()}] if role else []) for name, (_, role) in USERS.items()
-    ]
+    members = [(name, [{"project": "default", "role": role.lower()}] if role else []) for name, (_, role) in USERS.items()]
     return {
         "users": [{"name": name, "rootRole": USERS[name][0].lower(), "projectRoles": roles} for name, roles in members],
         "tokens": [{"secret": secret("admin"), "type": "admin"}]

@@ -73,17 +73,13 @@ class RealServer:
         with self.database.transaction():
             for number, (name, (root, role)) in enumerate(USERS.items(), 101):
                 self._insert("users", id=number, username=name, name=name)
-                self._insert(
-                    "personal_access_tokens", secret=secret(name), description="test", user_id=number, expires_at=LATER
-                )
+                self._insert("personal_access_tokens", secret=secret(name), description="test", user_id=number, expires_at=LATER)
                 self._role(number, root)
                 if role:
                     self._role(number, role)
 
     def _role(self, user: int, role: str) -> None:
-        statement = (
-            "INSERT INTO role_user (role_id, user_id, project) SELECT id, %s, 'default' FROM roles WHERE name = %s"
-        )
+        statement = "INSERT INTO role_user (role_id, user_id, project) SELECT id, %s, 'default' FROM roles WHERE name = %s"
         self._run(statement, user, role)
 
     def _run(self, statement: str, *values: object) -> None:
@@ -92,9 +88,7 @@ class RealServer:
     def _insert(self, table: str, **values: object) -> None:
         """Add a row, unless it is there."""
         places = ", ".join(["%s"] * len(values))
-        self._run(
-            f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places}) ON CONFLICT DO NOTHING", *values.values()
-        )
+        self._run(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places}) ON CONFLICT DO NOTHING", *values.values())
 
     def become(self, state: Mapping[str, Any]) -> None:
         """Take on a state in the format of the seed file, on top of what a fresh server has."""

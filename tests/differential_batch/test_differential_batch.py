@@ -26,9 +26,7 @@ def real() -> Iterator[RealServer]:
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def tally(
-    request: pytest.FixtureRequest, real: RealServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Tally]:
+def tally(request: pytest.FixtureRequest, real: RealServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tally]:
     """Give the results of random states and requests, with ours on either database."""
     if request.param == "sqlite":
         database = f"sqlite:///{tmp_path_factory.mktemp('ours') / 'flags.db'}"
@@ -47,9 +45,7 @@ def test_answers_are_those_of_the_real_server(tally: Tally, record_property: Cal
         pytest.fail(f"{len(tally.mismatches)} mismatches\n" + "\n".join(tally.mismatches[:3]), pytrace=False)
 
 
-def test_what_the_commands_say_is_what_an_import_does(
-    tally: Tally, record_property: Callable[[str, object], None]
-) -> None:
+def test_what_the_commands_say_is_what_an_import_does(tally: Tally, record_property: Callable[[str, object], None]) -> None:
     """What `flagsvc validate` finds nothing wrong with is imported by the real server; what it finds problems in is not.
 
     A dry run of ours answers as the import does: `compare` notes each that does not.

@@ -225,9 +225,7 @@ def toggles(reply: Reply) -> list[Json]:
 
 def random_flags(document: Json, question: Question) -> Volatile:
     """Return the flags whose state or variant is random in one of the two."""
-    features = [
-        each | {"strategies": list(map(sticky_as_strategy, each["strategies"]))} for each in document["features"]
-    ]
+    features = [each | {"strategies": list(map(sticky_as_strategy, each["strategies"]))} for each in document["features"]]
     present = agreed(question)
     read = (document, document | {"features": features})
     first, second = (volatile(each, present, named=False) for each in read)

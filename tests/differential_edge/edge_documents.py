@@ -33,9 +33,7 @@ def readable_segment(given: Json) -> Json:
 
 def readable_feature(given: Json) -> Json:
     """Return a feature that Edge can read."""
-    return with_weight(
-        given | {"enabled": bool(given["enabled"]), "strategies": list(map(readable_strategy, given["strategies"]))}
-    )
+    return with_weight(given | {"enabled": bool(given["enabled"]), "strategies": list(map(readable_strategy, given["strategies"]))})
 
 
 def readable_strategy(given: Json) -> Json:
@@ -52,9 +50,7 @@ def readable_strategy(given: Json) -> Json:
 
 def readable_constraint(given: Json) -> Json:
     """Return a constraint that Edge can read."""
-    known = {
-        name: each for name, each in given.items() if name not in ("inverted", "caseInsensitive") or each is not None
-    }
+    known = {name: each for name, each in given.items() if name not in ("inverted", "caseInsensitive") or each is not None}
     found = {"contextName": "region", "operator": "BOGUS"} | known
     if not isinstance(found.get("value", ""), str):
         del found["value"]

@@ -132,9 +132,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
         "an empty list matches nothing",
         OTHERS_COUNT,
         "behaviour: List constraints",
-        off_if_constraint(
-            lambda each: has_list(each) and each["operator"] not in ("IN", "NOT_IN") and not each.get("values")
-        ),
+        off_if_constraint(lambda each: has_list(each) and each["operator"] not in ("IN", "NOT_IN") and not each.get("values")),
     ),
     Exclusion(
         "a share above 100 is everybody",

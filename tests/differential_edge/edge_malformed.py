@@ -68,9 +68,7 @@ REFUSED = (
     Refused("a group is null", rolled_out(groupId=None), FORMER, ON),
     Refused("the number of a segment is a text", in_segment("1"), FORMER, OFF),
     Refused("a segment lacks its constraints", in_segment(1), FORMER, ON, [{"id": 1, "name": "s"}]),
-    Refused(
-        "constraints of a segment are null", in_segment(1), FORMER, ON, [{"id": 1, "name": "s", "constraints": None}]
-    ),
+    Refused("constraints of a segment are null", in_segment(1), FORMER, ON, [{"id": 1, "name": "s", "constraints": None}]),
     Refused("variants without a weight", {"variants": UNWEIGHTED}, NO_ANSWER, ON),
     Refused(
         "variants of a strategy without a weight",
@@ -90,9 +88,7 @@ def ask(pair: Pair) -> list[tuple[str, str]]:
     for number in range(len(REFUSED)):
         pair.ours.wait(lambda number=number: pair.has_loaded(pair.connections[1], number), "serving", LOAD_S)  # type: ignore[misc]
     seen = edge_polls(pair)
-    pair.edge.wait(
-        lambda: all(now >= before + 2 for before, now in zip(seen, edge_polls(pair), strict=True)), "polling", LOAD_S
-    )
+    pair.edge.wait(lambda: all(now >= before + 2 for before, now in zip(seen, edge_polls(pair), strict=True)), "polling", LOAD_S)
     asked = [pair.ask(number, Question("GET", "/all?userId=7&region=us")) for number in range(len(REFUSED))]
     return [(told(edge), told(ours)) for edge, ours in asked]
 
@@ -143,10 +139,7 @@ DOCUMENT: Json = {
             for value in values
         ),
         flag("no user", {"contextName": "userId", "operator": "NOT_IN", "values": SEEN["userId"]}),
-        *(
-            flag(name, {"contextName": "currentTime", "operator": each, "value": SOME_TIME})
-            for name, each in TIMES.items()
-        ),
+        *(flag(name, {"contextName": "currentTime", "operator": each, "value": SOME_TIME}) for name, each in TIMES.items()),
     ],
 }
 """A document whose flags tell what was read of a request."""

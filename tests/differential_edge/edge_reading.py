@@ -135,14 +135,8 @@ def edge_context(question: Question) -> EdgeContext:
         place = (each.name, each.is_property)
         values[place] = None if place in values else each.value
     plain = {name: value for (name, is_property), value in values.items() if not is_property}
-    standard = {
-        name: text for name, value in plain.items() if name in FIELDS and (text := edge_text(value)) is not None
-    }
-    inside = {
-        name: text
-        for (name, is_inside), value in values.items()
-        if is_inside and (text := edge_text(value)) is not None
-    }
+    standard = {name: text for name, value in plain.items() if name in FIELDS and (text := edge_text(value)) is not None}
+    inside = {name: text for (name, is_inside), value in values.items() if is_inside and (text := edge_text(value)) is not None}
     texts = {name: value for name, value in plain.items() if name not in FIELDS and isinstance(value, str)}
     return EdgeContext({"remoteAddress": PEER} | standard, inside | texts)
 

@@ -43,9 +43,7 @@ class Pair:
         bases = (self.real, self.ours)
         keys = (keys[0], self.keys.get(keys[1], keys[1]))
         return [
-            processes.ask(
-                base + path, method=method, headers={**({"Authorization": key} if key else {}), **headers}, body=body
-            )
+            processes.ask(base + path, method=method, headers={**({"Authorization": key} if key else {}), **headers}, body=body)
             for base, key in zip(bases, keys, strict=True)
         ]
 
@@ -87,9 +85,7 @@ def pair(request: pytest.FixtureRequest, real: processes.FlagServer) -> Iterator
             make_all(server)
             ours = server.root
         found = Pair(real.url.removesuffix("/api"), ours, KEYS[request.param])
-        wait_until(
-            lambda: all("last" in names(answer) for answer in found.ask("GET", f"{FRONTEND}?userId=1", GOOD, {}))
-        )
+        wait_until(lambda: all("last" in names(answer) for answer in found.ask("GET", f"{FRONTEND}?userId=1", GOOD, {})))
         yield found
 
 
@@ -132,18 +128,13 @@ def names(answer: processes.Answer) -> list[str]:
 def toggles(answer: processes.Answer) -> list[Json]:
     """Return the toggles of an answer, without the second name of the impression flag, which is ours."""
     assert answer.status == 200, answer.body
-    return [
-        {name: value for name, value in each.items() if name != "impression_data"} for each in answer.json()["toggles"]
-    ]
+    return [{name: value for name, value in each.items() if name != "impression_data"} for each in answer.json()["toggles"]]
 
 
 def as_query(context: Json, maker: Maker) -> str:
     """Return a context as a query string: other fields by name or inside `properties`."""
     known = ("userId", "sessionId", "appName", "environment", "remoteAddress")
-    pairs = [
-        (name if name in known or maker.chance(0.5) else f"properties[{name}]", value)
-        for name, value in context.items()
-    ]
+    pairs = [(name if name in known or maker.chance(0.5) else f"properties[{name}]", value) for name, value in context.items()]
     return urlencode(pairs)
 
 
@@ -173,9 +164,7 @@ def test_answers_are_those_of_the_real_server(pair: Pair, record_property: Calla
             real, ours = (sorted(each, key=itemgetter("name")) for each in (real, ours))
         seen.add(json.dumps(real))
         if real != ours:
-            different.append(
-                (context, [each for each in real if each not in ours], [each for each in ours if each not in real])
-            )
+            different.append((context, [each for each in real if each not in ours], [each for each in ours if each not in real]))
     record_property("summary", f"{CONTEXTS} answers compared with the real server's, {len(different)} differ")
     assert not different, f"{len(different)} differ: {json.dumps(different[:3])}"
     assert len(seen) > CONTEXTS / 4, "the contexts get different answers"
@@ -244,9 +233,7 @@ SINGLE = (
     Single("one unknown toggle", path=f"{FRONTEND}/features/nobody"),
     Single("the other name", path="/api/proxy", ours=200, real=404, why=EDGE, server=403),
     Single("a wrong URL", path="/api", ours=404, real=403, why="the answer names the right URL", server=403),
-    Single(
-        "the features of a client", path=f"{FRONTEND}/client/features", ours=404, real=405, why="there is no such route"
-    ),
+    Single("the features of a client", path=f"{FRONTEND}/client/features", ours=404, real=405, why="there is no such route"),
     Single("an empty context", method="POST", body={}),
     Single("an empty body", method="POST", body=b"", headers={"Content-Type": "application/json"}),
     Single("no type", method="POST", body=b"{}", headers={"Content-Type": ""}),
@@ -268,9 +255,7 @@ SINGLE = (
         real=400,
         why=LENIENT,
     ),
-    Single(
-        "null as the application", method="POST", body={"context": {"appName": None}}, ours=200, real=400, why=LENIENT
-    ),
+    Single("null as the application", method="POST", body={"context": {"appName": None}}, ours=200, real=400, why=LENIENT),
     Single(
         "a condition on a POST",
         method="POST",

@@ -116,9 +116,7 @@ def configuration(value: Json, document: Json) -> Record:
 def segments(value: Json, document: Json) -> Iterator[str]:
     """Yield the numbers of the segments that features of a configuration use."""
     known = {each["id"]: pruned(each["constraints"]) for each in document["segments"]}
-    used = {
-        number for each in value["features"] for rule in each["strategies"] for number in rule.get("segments") or ()
-    }
+    used = {number for each in value["features"] for rule in each["strategies"] for number in rule.get("segments") or ()}
     for each in value["segments"]:
         if each["id"] in used:
             yield f"{each['id']}{'' if pruned(each['constraints']) == known.get(each['id']) else '~'}"
@@ -150,17 +148,14 @@ def tokens(value: Json, _: Json) -> Record:
     """Return the field of tokens."""
     return {
         "tokens": {
-            each["token"]: f"{each['type']} of {' '.join(each['projects'])} in {each['environment']}"
-            for each in value["tokens"]
+            each["token"]: f"{each['type']} of {' '.join(each['projects'])} in {each['environment']}" for each in value["tokens"]
         }
     }
 
 
 def refusal(value: Json, _: Json) -> Record:
     """Return the field of an error in the form of the reference: which places of the request are wrong."""
-    places = (
-        [each.get("instancePath", "") for each in value["validation"]] if isinstance(value["validation"], list) else []
-    )
+    places = [each.get("instancePath", "") for each in value["validation"]] if isinstance(value["validation"], list) else []
     return {"body": " ".join(["json", *sorted(set(places))])}
 
 

@@ -138,9 +138,7 @@ BODIES = (
     post("no body", b"", but=(ours.READABLE_BODIES.as_row("an empty object"),)),
     post("no body and no type", b"", **NO_TYPE, but=(ours.ERRORS_ARE_JSON,)),
     post("a body without a type", b"{}", **NO_TYPE, but=(ours.ERRORS_ARE_JSON,)),
-    post(
-        "a type of a vendor", b'{"context":{"userId":"7"}}', type="application/vnd.api+json", but=(ours.VENDOR_TYPES,)
-    ),
+    post("a type of a vendor", b'{"context":{"userId":"7"}}', type="application/vnd.api+json", but=(ours.VENDOR_TYPES,)),
     post("a form", b"userId=7", type="application/x-www-form-urlencoded", but=(ours.ERRORS_ARE_JSON,)),
     post("a charset", b'{"context":{"userId":"7"}}', type=f"{JSON}; charset=utf-8"),
     post(
@@ -149,9 +147,7 @@ BODIES = (
         headers={"Content-Encoding": "gzip"},
         but=(ours.READABLE_BODIES.as_row("a charset"),),
     ),
-    post(
-        "a byte order mark", b'\xef\xbb\xbf{"context":{"userId":"7"}}', but=(ours.READABLE_BODIES.as_row("a charset"),)
-    ),
+    post("a byte order mark", b'\xef\xbb\xbf{"context":{"userId":"7"}}', but=(ours.READABLE_BODIES.as_row("a charset"),)),
     post("a number for a user", {"context": {"userId": 7}}),
     post("a fraction for a user", b'{"context":{"userId":7.0}}', but=(ours.NUMBERS.as_row("a number for a user"),)),
     post("numbers and a truth among the properties", {"context": {"properties": {"size": 7, "plan": True}}}),
@@ -239,9 +235,7 @@ REPORTS = (
     ),
     report("counts with a backend token", usage("page", "not-region"), key=SERVICE, counts="not-region", but=OF_A_PAGE),
     report("counts without an instance", usage("page", "by-plan", instanceId=None), counts="by-plan", but=OF_A_PAGE),
-    report(
-        "counts without an application", usage("page", "by-size", appName=None), counts="by-size", but=(ours.STRUCTURE,)
-    ),
+    report("counts without an application", usage("page", "by-size", appName=None), counts="by-size", but=(ours.STRUCTURE,)),
     report("no counts", usage("page", "by-size", bucket=None), but=(ours.REPORTS_ARE_OK,)),
     report(
         "counts of an unknown flag",

@@ -30,9 +30,7 @@ DOCUMENTS = (
     get("HEAD of the configuration", method="HEAD"),
     get("the configuration of production", key=PRODUCTION_SERVICE),
     get("the configuration for a token of one project", key=SHOP_SERVICE),
-    get(
-        "the configuration for an SDK that says nothing", headers={}, but=(ours.OLD_SDKS.but(**INLINED, segments=None),)
-    ),
+    get("the configuration for an SDK that says nothing", headers={}, but=(ours.OLD_SDKS.but(**INLINED, segments=None),)),
     get(
         "the configuration for an old SDK",
         headers={"Unleash-Client-Spec": "4.1.0"},
@@ -219,9 +217,7 @@ BEHIND_ROWS = (
     get("every flag, switched off", KNOWN, f"{PAGES}/all", PRODUCTION_WEB, but=(ours.ERRORS_ARE_JSON,)),
     get("a page of development", KNOWN, PAGES, WEB, but=(ours.REFUSED_KEYS,)),
     get("an address from a gateway", "", PAGES, PRODUCTION_WEB, headers={"X-Forwarded-For": "10.1.2.3"}),
-    get(
-        "an address from two gateways", "", PAGES, PRODUCTION_WEB, headers={"X-Forwarded-For": "10.1.2.3, 203.0.113.9"}
-    ),
+    get("an address from two gateways", "", PAGES, PRODUCTION_WEB, headers={"X-Forwarded-For": "10.1.2.3, 203.0.113.9"}),
     get(
         "an address that the caller made up",
         "",

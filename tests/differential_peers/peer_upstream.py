@@ -65,9 +65,7 @@ def total(counts: Iterable[dict[str, Any]]) -> str:
 def registered(upstream: FakeUpstream, app: str) -> list[str]:
     """Return how an application was registered: by which SDK, in which environment."""
     alone = [(sent.json(), sent, "") for sent in upstream.received(REGISTER)]
-    together = [
-        (each, sent, each["environment"]) for sent in upstream.received(BULK) for each in sent.json()["applications"]
-    ]
+    together = [(each, sent, each["environment"]) for sent in upstream.received(BULK) for each in sent.json()["applications"]]
     return sorted({
         of(each.get("sdkVersion") or "an SDK", sent, environment)
         for each, sent, environment in alone + together

@@ -101,9 +101,7 @@ def test_our_proxy_is_known_to_its_upstream(peers: dict[str, Peer]) -> None:
 
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_what_a_peer_takes_is_taken(
-    peers: dict[str, Peer], every: bool, record_property: Callable[[str, object], None]
-) -> None:
+def test_what_a_peer_takes_is_taken(peers: dict[str, Peer], every: bool, record_property: Callable[[str, object], None]) -> None:
     """Statuses are alike: taken if one of the peers takes it. What differs on purpose is a row of the table.
 
     With each report that has one odd value, and many that have two, each row changes something.

@@ -80,13 +80,7 @@ class FaultyStore(MemoryStore):
         if self._mode == "raises":
             raise OSError(errno.EIO, "the disk is broken")
         data = await super().get(key)
-        return (
-            None
-            if data is None or self._mode == "forgets"
-            else data[: -len(data) // 3]
-            if self._mode == "rots"
-            else data
-        )
+        return None if data is None or self._mode == "forgets" else data[: -len(data) // 3] if self._mode == "rots" else data
 
     async def set(self, key: str, data: bytes) -> None:
         """Store, unless something is wrong."""
@@ -325,9 +319,7 @@ async def grows(rounds: int) -> int:
     random = Random(rounds)
     async with scene(Path()) as around:
         around.replies["features"] = QUICK[0].answer
-        async with around.proxy(
-            around.options(metrics_interval=0, storage_provider=MemoryStore()), ready=False
-        ) as proxy:
+        async with around.proxy(around.options(metrics_interval=0, storage_provider=MemoryStore()), ready=False) as proxy:
             await around.waits(1)
             marks = []
             tracemalloc.start()

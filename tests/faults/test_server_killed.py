@@ -67,9 +67,7 @@ def request(version: int, count: int = FEATURES) -> dict[str, Any]:
         "environment": "development",
         "data": {
             "features": [{"name": name, "description": f"version {version}"} for name in names],
-            "featureStrategies": [
-                {"name": "default", "featureName": name, "title": f"version {version}"} for name in names
-            ],
+            "featureStrategies": [{"name": "default", "featureName": name, "title": f"version {version}"} for name in names],
             "featureEnvironments": [{"name": name, "enabled": bool(version % 2)} for name in names],
             "featureTags": [{"featureName": name, "tagType": "simple", "tagValue": f"v{version}"} for name in names],
             "tagTypes": [{"name": "simple"}],
@@ -138,9 +136,7 @@ def test_two_imports_at_once(database_url: str) -> None:
         for version in (1, 2):
             assert batch(one, "import", request(version)).status == 200
             states.append(export(one))
-        statuses = together(
-            [lambda version=version: batch(one, "import", request(version)).status for version in (1, 2)]
-        )
+        statuses = together([lambda version=version: batch(one, "import", request(version)).status for version in (1, 2)])
         assert statuses == [200, 200]
         assert export(one) in states
 
@@ -149,9 +145,7 @@ def test_many_writers(database_url: str) -> None:
     """Twenty writers at once are all served, and nothing of what they wrote is lost."""
     with scratch() as folder, server(folder, database_url, seeded=True) as one:
         path = "/admin/projects/default/features"
-        statuses = together(
-            [lambda name=f"w-{at}": one.ask("POST", path, {"name": name}).status for at in range(WRITERS)]
-        )
+        statuses = together([lambda name=f"w-{at}": one.ask("POST", path, {"name": name}).status for at in range(WRITERS)])
         assert statuses == [201] * WRITERS
         assert {row["name"] for row in export(one)["features"]} == {f"w-{at}" for at in range(WRITERS)}
 

@@ -53,9 +53,7 @@ def test_a_worker_ends_under_load(upstream: FakeUpstream, number: int) -> None:
             seen = [before]
             proxy.program.wait(lambda: seen.append(samples(proxy)) or replaced(proxy, killed), "replacing")  # type: ignore[func-returns-value, redundant-expr]
             asked = [len(caller.times) for caller in callers]
-            proxy.program.wait(
-                lambda: all(len(c.times) > n for c, n in zip(callers, asked, strict=True)), "answering all"
-            )
+            proxy.program.wait(lambda: all(len(c.times) > n for c, n in zip(callers, asked, strict=True)), "answering all")
         after = samples(proxy)
         seen.append(after)
         assert after["flagsvc_worker_restarts_total"] == 1
@@ -206,9 +204,7 @@ def test_workers_that_hang(upstream_that_hangs: FakeUpstream, tmp_path: Path) ->
         around.restored(2)
         assert stopped not in around.workers()
         assert around.told(moment) == ["ready"]
-        assert re.search(
-            rf"a worker does not answer and is killed worker=[01] pid={stopped} silent_s=1\.", output(around)
-        )
+        assert re.search(rf"a worker does not answer and is killed worker=[01] pid={stopped} silent_s=1\.", output(around))
         assert hung(around) == (1, 1)
         endless, moment = around.workers(), time.monotonic()
         around.touch(*(f"hang-{pid}" for pid in endless))

@@ -68,14 +68,9 @@ class CommandFolder:
         number = text.removeprefix("<").removesuffix(">")
         return self.files[int(number) % len(self.files)] if text == f"<{number}>" and number.isdecimal() else text
 
-    def call(
-        self, arguments: Sequence[str], env: Mapping[str, str], *, given: bytes = b"", encoding: str = "utf-8"
-    ) -> Called:
+    def call(self, arguments: Sequence[str], env: Mapping[str, str], *, given: bytes = b"", encoding: str = "utf-8") -> Called:
         """Call the command in this process, with standard streams as strict as a process has them."""
-        out, err = (
-            io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors=errors)
-            for errors in ("strict", "backslashreplace")
-        )
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors=errors) for errors in ("strict", "backslashreplace"))
         standard_in = io.TextIOWrapper(io.BytesIO(given), encoding="utf-8")
         with (
             patch.dict(os.environ, dict(env), clear=True),
@@ -171,9 +166,7 @@ def evaluations(draw: st.DrawFn) -> tuple[list[str], bytes, str, str]:
     """Arguments after the document, the document, where it is (in a file, on standard input, somewhere odd), and an encoding."""
     arguments = [part for pair in draw(st.lists(pairs, max_size=4)) for part in ("--context", pair)]
     arguments += [
-        part
-        for name in draw(st.lists(st.sampled_from(words.NAMES[:4]) | plain, max_size=2))
-        for part in ("--toggle", name)
+        part for name in draw(st.lists(st.sampled_from(words.NAMES[:4]) | plain, max_size=2)) for part in ("--toggle", name)
     ]
     arguments += draw(switches)
     if draw(st.integers(0, 4)) == 0:
@@ -229,9 +222,7 @@ LINES = (
     "tags = { a = 1 }", "logger = 1", "refreshInterval = 0x7fffffffffffffffffff", 'a."b.c" = 1',
     "enableOAS = 1979-05-27T07:32:00Z", "clientKeysFile = 7",
 )  # fmt: skip
-tables = st.lists(st.sampled_from(LINES), max_size=5).map(lambda lines: "\n".join(lines).encode()) | st.binary(
-    max_size=40
-)
+tables = st.lists(st.sampled_from(LINES), max_size=5).map(lambda lines: "\n".join(lines).encode()) | st.binary(max_size=40)
 configurations = st.tuples(variables, flags, st.none() | tables, encodings)
 
 

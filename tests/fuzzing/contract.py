@@ -51,9 +51,7 @@ class Campaign:
             for interaction in event.recorder.interactions.values():
                 self.note(event.label or "", interaction.response)
             for name, checks in event.recorder.checks.items():
-                self.wrong += [
-                    self.told(event, name, each.failure_info.failure) for each in checks if each.failure_info
-                ]
+                self.wrong += [self.told(event, name, each.failure_info.failure) for each in checks if each.failure_info]
 
     def note(self, label: str, response: Any) -> None:
         """Count an answer, and check the headers that every answer has."""

@@ -39,9 +39,7 @@ BYSTANDERS = ("bystander on", "bystander off", "bystander varied")
 GOOD = json.dumps({"version": 2, "features": [{"name": "good", "enabled": True, "strategies": []}]}).encode()
 CONTEXTS = (
     Context(),
-    Context(
-        user_id="7", session_id="s", remote_address="10.1.2.3", properties={"a": "1.2.3", "b": "", "c": "2026-01-01"}
-    ),
+    Context(user_id="7", session_id="s", remote_address="10.1.2.3", properties={"a": "1.2.3", "b": "", "c": "2026-01-01"}),
     Context(
         app_name="x",
         environment="y",
@@ -126,9 +124,7 @@ def nested(depth: int) -> Any:
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return the path of every part of a JSON value."""
-    inside = (
-        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
-    )
+    inside = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
     return [path, *[place for key, part in inside for place in places(part, (*path, key))]] if path else [
         place for key, part in inside for place in places(part, (key,))
     ]  # fmt: skip

@@ -45,9 +45,7 @@ impact = st.lists(
         st.sampled_from(("counter", "gauge", "histogram", "x")),
         words.scalars,
         st.lists(numbers, max_size=1),
-        st.lists(
-            st.tuples(st.dictionaries(st.sampled_from(NAMES), words.scalars, max_size=1), st.lists(numbers, max_size=3))
-        ),
+        st.lists(st.tuples(st.dictionaries(st.sampled_from(NAMES), words.scalars, max_size=1), st.lists(numbers, max_size=3))),
     ),
     max_size=2,
 )
@@ -56,11 +54,7 @@ structured = st.fixed_dictionaries(
     {"left": st.booleans(), "beat": numbers, "every": numbers, "usages": st.lists(usages, max_size=2)},
     optional={"version": st.sampled_from((1, 2)) | words.values, "more": words.values},
 ).map(lambda value: json.dumps(value).encode())
-records = (
-    words.damaged(st.just(b"".join(pack([bucket(), bucket()], left=False, beat=7, every=30.0))))
-    | structured
-    | words.texts()
-)
+records = words.damaged(st.just(b"".join(pack([bucket(), bucket()], left=False, beat=7, every=30.0)))) | structured | words.texts()
 
 
 def usage_row(world: object, data: bytes) -> None:

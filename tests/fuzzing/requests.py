@@ -181,9 +181,7 @@ dates = st.sampled_from(
     "0000-00-00T00:00:00Z",
      "9999-12-31T23:59:59+99:99", "2026-11-20T10:00:00\u0660", "２０２６-11-20T10:00:00Z")
 )  # fmt: skip
-bucket = st.fixed_dictionaries(
-    {}, optional={"start": dates | words.scalars, "stop": dates, "toggles": usage | words.values}
-)
+bucket = st.fixed_dictionaries({}, optional={"start": dates | words.scalars, "stop": dates, "toggles": usage | words.values})
 samples = st.fixed_dictionaries(
     {},
     optional={
@@ -191,9 +189,7 @@ samples = st.fixed_dictionaries(
         "value": counts,
         "count": counts,
         "sum": counts,
-        "buckets": st.lists(
-            st.fixed_dictionaries({}, optional={"le": st.just("+Inf") | counts, "count": counts}), max_size=3
-        ),
+        "buckets": st.lists(st.fixed_dictionaries({}, optional={"le": st.just("+Inf") | counts, "count": counts}), max_size=3),
     },
 )
 impact_metrics = st.lists(

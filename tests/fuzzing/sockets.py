@@ -84,9 +84,7 @@ PIECES = (
 )  # fmt: skip
 
 rubbish = st.lists(st.sampled_from(PIECES) | st.binary(max_size=30), min_size=1, max_size=10).map(b"".join)
-wholes = st.lists(st.sampled_from(REQUESTS), min_size=1, max_size=4).map(
-    lambda asked: b"".join(one.written() for one in asked)
-)
+wholes = st.lists(st.sampled_from(REQUESTS), min_size=1, max_size=4).map(lambda asked: b"".join(one.written() for one in asked))
 streams = rubbish | words.damaged(wholes) | st.tuples(wholes, rubbish).map(b"".join)
 ends = st.sampled_from(("half-close", "half-close", "close", "reset", "leave open"))
 cuts = st.lists(st.integers(0, 100_000), max_size=6)

@@ -66,10 +66,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "segment-removed": {"segmentId": st.sampled_from(IDS) | odd},
 }
 events = st.one_of(
-    *(
-        st.fixed_dictionaries({"eventId": odd, "type": st.just(kind)}, optional=fields)
-        for kind, fields in KINDS.items()
-    ),
+    *(st.fixed_dictionaries({"eventId": odd, "type": st.just(kind)}, optional=fields) for kind, fields in KINDS.items()),
     st.fixed_dictionaries({"type": odd}),
     odd,
 )

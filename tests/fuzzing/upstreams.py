@@ -47,9 +47,7 @@ FIELDS = (
 @st.composite
 def replies(draw: st.DrawFn) -> bytes:
     """An answer as bytes: a status line, some headers, a body; any part of it odd."""
-    body = draw(
-        st.sampled_from((GOOD, GOOD, gzip.compress(GOOD), dumped(VALID), b"", b"<html>", words.BOMB)) | words.texts()
-    )
+    body = draw(st.sampled_from((GOOD, GOOD, gzip.compress(GOOD), dumped(VALID), b"", b"<html>", words.BOMB)) | words.texts())
     fields = draw(st.lists(st.sampled_from(FIELDS), max_size=4, unique=True))
     if draw(st.booleans()):
         fields.append(b"content-length: %d" % len(body))

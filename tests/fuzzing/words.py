@@ -45,13 +45,9 @@ scalars = (
     | st.integers(min_value=-(10**330), max_value=10**330)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=20)
-    | st.sampled_from(
-        (*NAMES, "2026-11-20T10:00:00Z", "1e400", "NaN", "-0", "0x10", "10.0.0.1", "1.2.3-beta", "١٢", "²")
-    )
+    | st.sampled_from((*NAMES, "2026-11-20T10:00:00Z", "1e400", "NaN", "-0", "0x10", "10.0.0.1", "1.2.3-beta", "١٢", "²"))
 )
-values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=5) | st.dictionaries(names, inner, max_size=5), max_leaves=12
-)
+values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=5) | st.dictionaries(names, inner, max_size=5), max_leaves=12)
 """Any value that JSON can write."""
 
 UNUSUAL = (

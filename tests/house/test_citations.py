@@ -127,11 +127,7 @@ def problems(text: str) -> list[str]:
     """Return what is wrong with the citations of a text, each with its line."""
     if WORDS.search(text) is None:
         return []
-    wrong = [
-        f"{cited.line}: {cited.page}: {cited.reference}: {found}"
-        for cited in citations(text)
-        if (found := problem(cited))
-    ]
+    wrong = [f"{cited.line}: {cited.page}: {cited.reference}: {found}" for cited in citations(text) if (found := problem(cited))]
     return wrong + [f"{line}: not in the form: {words}" for line, words in malformed(text)]
 
 
@@ -147,9 +143,7 @@ def sources() -> Iterator[Path]:
 def test_citations_in_code_resolve(place: str) -> None:
     """Each citation names a heading, and nothing that looks like one is in another form."""
     mine = [path for path in sources() if path.is_relative_to(ROOT / place) and path != Path(__file__).resolve()]
-    wrong = [
-        f"{path.relative_to(ROOT)}:{found}" for path in mine for found in problems(path.read_text(encoding="utf-8"))
-    ]
+    wrong = [f"{path.relative_to(ROOT)}:{found}" for path in mine for found in problems(path.read_text(encoding="utf-8"))]
     assert not wrong, "\n".join(wrong)
 
 

@@ -94,9 +94,7 @@ def test_every_extra_has_a_row() -> None:
     ],
     ids=["proxy", "late", "commands", "batch", "storage", "server"],
 )
-def test_what_an_extra_does_not_serve_is_imported_without_it(
-    installed: tuple[str, ...], modules: tuple[str, ...]
-) -> None:
+def test_what_an_extra_does_not_serve_is_imported_without_it(installed: tuple[str, ...], modules: tuple[str, ...]) -> None:
     """With only `installed` beside the plain package, these modules can be imported."""
     there = {module for extra in installed for module in EXTRAS[extra]}
     missing = {module for row in EXTRAS.values() for module in row} - there

@@ -99,9 +99,7 @@ def test_other_packages_are_left_to_the_other_finders(package: Path) -> None:
     assert forms.InterpretedOnly("sample", package).find_spec("sample.absent", [str(package / "sample")]) is None
 
 
-def test_a_compiled_module_that_is_older_than_its_source_is_found(
-    package: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compiled_module_that_is_older_than_its_source_is_found(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests of an old library would tell nothing about the source, so pytest refuses to run."""
     (package / "flagsvc").mkdir()
     (package / "flagsvc" / "compiled.txt").write_text("../sample/module.py  # the only one\n")

@@ -21,9 +21,7 @@ PACKAGE = ROOT / "src" / "flagsvc"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
-NAMES = {
-    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in MODULES
-}
+NAMES = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in MODULES}
 """Module → its file."""
 TESTS = {
     ".".join(path.relative_to(ROOT / "tests").with_suffix("").parts) if "support" in path.parts else path.stem: path
@@ -73,11 +71,7 @@ def test_functions_stay_small() -> None:
 
 def requirements(text: str) -> set[str]:
     """Return requirement lines without comments."""
-    return {
-        line.strip().replace('"', "'")
-        for line in text.splitlines()
-        if line.strip() and not line.startswith(("#", "-r"))
-    }
+    return {line.strip().replace('"', "'") for line in text.splitlines() if line.strip() and not line.startswith(("#", "-r"))}
 
 
 @cache
@@ -115,9 +109,7 @@ def test_what_is_imported_is_declared() -> None:
     known = {distribution(re.split(r"[^A-Za-z0-9._-]", line)[0]) for line in declared()}
     tops = {name.split(".")[0]: path for path in MODULES for name in imports(path)}
     foreign = {name: tops[name] for name in tops.keys() - sys.stdlib_module_names - {"flagsvc"}}
-    assert {
-        name: path for name, path in foreign.items() if distribution(DISTRIBUTIONS.get(name, name)) not in known
-    } == {}
+    assert {name: path for name, path in foreign.items() if distribution(DISTRIBUTIONS.get(name, name)) not in known} == {}
 
 
 def test_what_is_compiled_exists() -> None:
@@ -126,9 +118,7 @@ def test_what_is_compiled_exists() -> None:
     listed = [line for line in lines if line]
     assert len(listed) == len(set(listed))
     assert all((PACKAGE / line).is_file() for line in listed)
-    engine = {
-        str(path.relative_to(PACKAGE)) for path in (PACKAGE / "engine").rglob("*.py") if path.name != "__init__.py"
-    }
+    engine = {str(path.relative_to(PACKAGE)) for path in (PACKAGE / "engine").rglob("*.py") if path.name != "__init__.py"}
     assert engine <= set(listed)
 
 

@@ -73,21 +73,14 @@ class Source:
             return
         targets = {each.value: target_of(each) for each in self.nodes if isinstance(each, ast.Assign | ast.AnnAssign)}
         for node in self.nodes:
-            if not (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and last_name(node.func.value) == "re"
-            ):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and last_name(node.func.value) == "re"):
                 continue
             kind = node.func.attr
             if kind in CALLS or kind == "compile":
                 pattern, flags = self._pattern(node, kind)
                 target = targets.get(node, "")
                 ways = {kind} if kind in CALLS else self._ways(target, sources)
-                yield from (
-                    Use(f"{self.place} {target or ast.unparse(node.args[0])}", pattern, flags, way)
-                    for way in sorted(ways)
-                )
+                yield from (Use(f"{self.place} {target or ast.unparse(node.args[0])}", pattern, flags, way) for way in sorted(ways))
 
     def _pattern(self, node: ast.Call, kind: str) -> tuple[str | bytes | None, int]:
         flags = [each.value for each in node.keywords if each.arg == "flags"] + node.args[PLACE_OF_FLAGS.get(kind, 2) :]
@@ -150,9 +143,7 @@ class Automaton:
     def __init__(self, pattern: str | bytes, flags: int, call: str) -> None:
         self._tree = _parser.parse(pattern, flags)
         text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
-        near = {
-            chr(code) for each in text for code in (ord(each) - 1, ord(each), ord(each) + 1) if 0 <= code < 0x110000
-        }
+        near = {chr(code) for each in text for code in (ord(each) - 1, ord(each), ord(each) + 1) if 0 <= code < 0x110000}
         self._samples = sorted(SAMPLES | near)
         self._end = 1 << len(self._samples)
         self._all = self._end * 2 - 1
@@ -326,9 +317,7 @@ def ambiguity(pattern: str | bytes, flags: int, call: str) -> str:
             between = {each for each in ahead[first] if each is second or second in ahead[each]}
             within = (circle[first], between, circle[second] - automaton.sure)
             if (first, second, second) in reach(automaton, (first, first, second), within):
-                return "polynomial: two loops share a text" + (
-                    "" if first is not automaton.start else " (every position is tried)"
-                )
+                return "polynomial: two loops share a text" + ("" if first is not automaton.start else " (every position is tried)")
     return ""
 
 
@@ -387,11 +376,7 @@ def test_patterns_take_linear_time(found: list[Use]) -> None:
 
     A pattern with a proof needs no row.
     """
-    samples = [
-        Use(name, each.pattern, each.flags & ~re.UNICODE, call)
-        for name, (call, built) in BUILT.items()
-        for each in built
-    ]
+    samples = [Use(name, each.pattern, each.flags & ~re.UNICODE, call) for name, (call, built) in BUILT.items() for each in built]
     known = [use for use in found if use.pattern is not None] + samples
     needed = {use.name for use in known if ambiguity(use.pattern or "", use.flags, use.call)}
     assert needed == set(BOUNDED)

@@ -15,10 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "src" / "flagsvc"
 PAGES = {
     "ARCHITECTURE.md": (ROOT / "ARCHITECTURE.md").read_text(),
-    "CONTRIBUTING.md": (ROOT / "CONTRIBUTING.md")
-    .read_text()
-    .partition("## Where a line belongs")[2]
-    .partition("\n## ")[0],
+    "CONTRIBUTING.md": (ROOT / "CONTRIBUTING.md").read_text().partition("## Where a line belongs")[2].partition("\n## ")[0],
 }
 """Page → its text that says where things are."""
 PACKAGES = sorted(SOURCES.rglob("__init__.py"))

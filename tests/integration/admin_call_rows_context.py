@@ -12,9 +12,7 @@ PATH = "/api/admin/context"
 TYPES = "/api/admin/strategies"
 TOO_LONG = "d" * 251
 A_AND_A = [{"value": "a"}, {"value": "a"}]
-BUILT_IN = IntendedDifference(
-    403, "Cannot edit strategy default", 500, "that a built-in one stays is no failure of the server"
-)
+BUILT_IN = IntendedDifference(403, "Cannot edit strategy default", 500, "that a built-in one stays is no failure of the server")
 
 
 def field(name: str, **given: Any) -> dict[str, Any]:
@@ -63,9 +61,7 @@ FIELDS = [
     post(
         PATH,
         field("so", sortOrder=3_000_000_000),
-        ours=IntendedDifference(
-            400, "The `/body/sortOrder` property must be <= 2147483647", 500, "beyond what is stored"
-        ),
+        ours=IntendedDifference(400, "The `/body/sortOrder` property must be <= 2147483647", 500, "beyond what is stored"),
     ),
     post(PATH, field("owned", project="default")),
     post(PATH, field("owned 2", project="default")),
@@ -138,9 +134,7 @@ WHO_MAY = [
         f"{PATH}/tier",
         {"project": "default"},
         OWNER,
-        ours=IntendedDifference(
-            403, "you need one of", 200, "an owner of one project does not take a field from the others"
-        ),
+        ours=IntendedDifference(403, "you need one of", 200, "an owner of one project does not take a field from the others"),
     ),
     delete(f"{PATH}/o", OWNER),
     post(PATH, field("w"), WRITER),

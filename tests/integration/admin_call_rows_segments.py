@@ -50,9 +50,7 @@ def use(strategy: str, *numbers: Any, who: str = "boss", **given: Any) -> Step:
 
 def no_project(name: str) -> IntendedDifference:
     """Return how our server refuses a project that does not exist."""
-    return IntendedDifference(
-        400, f"Project '{name}' does not exist", 500, "a reference to nothing is no failure of the server"
-    )
+    return IntendedDifference(400, f"Project '{name}' does not exist", 500, "a reference to nothing is no failure of the server")
 
 
 MAKING = [
@@ -153,9 +151,7 @@ WITH_STRATEGIES = [
     get(f"{OF}/{{used}}"),
     use(
         "nosuch",
-        ours=IntendedDifference(
-            404, "Could not find strategy with id nosuch", 201, "nothing is set of what does not exist"
-        ),
+        ours=IntendedDifference(404, "Could not find strategy with id nosuch", 201, "nothing is set of what does not exist"),
     ),
     use(
         "nosuch",
@@ -194,9 +190,7 @@ WITH_STRATEGIES = [
     get(PATH),
 ]
 
-TO_ALL = IntendedDifference(
-    403, "UPDATE_PROJECT_SEGMENT", 204, "an owner would give to all what belongs to the project"
-)
+TO_ALL = IntendedDifference(403, "UPDATE_PROJECT_SEGMENT", 204, "an owner would give to all what belongs to the project")
 WHO_MAY = [
     post(PATH, segment("every"), keep="every"),
     post(PATH, segment("r"), READER),

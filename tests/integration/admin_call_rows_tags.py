@@ -43,9 +43,7 @@ def bulk(*features: str, added: tuple[Any, ...] = (), removed: tuple[Any, ...] =
 
 def no_feature(real: int) -> IntendedDifference:
     """Return how our server refuses a feature that is not in the project."""
-    return IntendedDifference(
-        404, "No feature flag found", real, "only features of the project that the path names are changed"
-    )
+    return IntendedDifference(404, "No feature flag found", real, "only features of the project that the path names are changed")
 
 
 TAG_TYPES = [
@@ -112,9 +110,7 @@ TAGS = [
     post(PATH, tag("😀😀"), ours=IntendedDifference(201, "", 500, "theirs puts it into a header as it is")),
     *[
         post(PATH, tag(value))
-        for value in (
-            *("  trimmed  ", "o", "x" * 51, "x" * 50, "a\nb", "   ", " x ", "with space", 7, 71, "ab", "😀" * 26),
-        )
+        for value in (*("  trimmed  ", "o", "x" * 51, "x" * 50, "a\nb", "   ", " x ", "with space", 7, 71, "ab", "😀" * 26),)
     ],
     post(PATH, {"value": "one"}),
     post(PATH, {"type": "simple"}),
@@ -367,10 +363,7 @@ WEBHOOKS = [
     post(ADDONS, FULL | {"events": ["nosuch", "change-request-created"]}, ADMIN, ours=MADE),
     get(f"{ADDONS}/3"),
     post(ADDONS, {}),
-    *[
-        post(ADDONS, {name: FULL[name] for name in list(FULL) if name != left})
-        for left in ("provider", "enabled", "events")
-    ],
+    *[post(ADDONS, {name: FULL[name] for name in list(FULL) if name != left}) for left in ("provider", "enabled", "events")],
     post(ADDONS, {"provider": "webhook", "enabled": True, "events": []}),
     post(ADDONS, FULL | {"enabled": "yes"}),
     post(ADDONS, FULL | {"parameters": []}),

@@ -22,9 +22,7 @@ PATH = "/api/admin/user-admin"
 TAKEN = IntendedDifference(
     400, "User already exists", 500, "a user name twice beside another mail address: the real database refuses it"
 )
-NO_PASSWORDS = IntendedDifference(
-    400, "This server has no passwords", 201, "a password that opens nothing is not taken"
-)
+NO_PASSWORDS = IntendedDifference(400, "This server has no passwords", 201, "a password that opens nothing is not taken")
 
 
 def user(role: Any = 3, **given: Any) -> dict[str, Any]:
@@ -66,9 +64,7 @@ USERS = [
 
 ME = "/api/admin/user"
 ONE = f"{PATH}/{{reader}}"
-LAST = IntendedDifference(
-    403, "This is the only administrator", 200, "without an administrator no role can be given any more"
-)
+LAST = IntendedDifference(403, "This is the only administrator", 200, "without an administrator no role can be given any more")
 TAKEN_OF_PEOPLE = IntendedDifference(400, "User already exists", 500, "an address twice: the real database refuses it")
 
 OWN = IntendedDifference(200, '"permissions"', 200, "ours has no picture, and its permissions have an order")
@@ -118,9 +114,7 @@ API_TOKENS = "/api/admin/projects/default/api-tokens"
 OTHER = "/api/admin/projects/other/api-tokens"
 ALL = IntendedDifference(200, '"tokens":[]', 200, "an admin token sees the tokens of the project, not those of all")
 GONE = IntendedDifference(404, "There is no such token", 404, "the real server answers 404 without a reason")
-SHARED = IntendedDifference(
-    400, "reads other projects, too: other", 400, "the real server answers 400 without a reason"
-)
+SHARED = IntendedDifference(400, "reads other projects, too: other", 400, "the real server answers 400 without a reason")
 FOREIGN = IntendedDifference(404, "There is no such token", 400, "for an admin token every token is one of the project")
 
 TOKENS = [
@@ -136,10 +130,7 @@ TOKENS = [
     post(API_TOKENS, {"tokenName": "four", "type": "backend", "project": "other", "more": 1}, ADMIN),
     post(API_TOKENS, {"tokenName": "five", "type": "backend"}, READER),
     *[post(API_TOKENS, {"tokenName": "bad", "type": kind}) for kind in ("admin", "", "personal", 5)],
-    *[
-        post(API_TOKENS, {"tokenName": "bad", "type": "client", "environment": name}, ADMIN)
-        for name in ("nosuch", "*", "")
-    ],
+    *[post(API_TOKENS, {"tokenName": "bad", "type": "client", "environment": name}, ADMIN) for name in ("nosuch", "*", "")],
     post(API_TOKENS, {"tokenName": "", "type": "client"}),
     post(API_TOKENS, {"tokenName": "bad", "type": "client", "expiresAt": "soon"}),
     post(API_TOKENS, {"tokenName": "bad"}),
@@ -148,9 +139,7 @@ TOKENS = [
     post(OTHER, {"tokenName": "far", "type": "client"}, ADMIN, keep="far"),
     post("/api/admin/projects/nosuch/api-tokens", {"tokenName": "x", "type": "client"}, ADMIN),
     get("/api/admin/projects/nosuch/api-tokens", ADMIN),
-    post(
-        "/api/admin/api-tokens", {"tokenName": "both", "type": "client", "projects": ["default", "other"]}, keep="both"
-    ),
+    post("/api/admin/api-tokens", {"tokenName": "both", "type": "client", "projects": ["default", "other"]}, keep="both"),
     get(API_TOKENS),
     get(API_TOKENS, MEMBER),
     get(OTHER, OWNER),

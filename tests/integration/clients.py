@@ -176,9 +176,7 @@ def enabled_names(rows: list[Row]) -> list[str]:
 def frontend_rows(kind: str, package: str, paths: tuple[str, ...]) -> tuple[Row, ...]:
     """Return the rows of an SDK for pages, which asks by GET or by POST."""
     return tuple(
-        Row(
-            f"{kind}-{method.lower()}-{path.strip('/').replace('/', '-')}", package, f"{method} {path}", path, post=post
-        )
+        Row(f"{kind}-{method.lower()}-{path.strip('/').replace('/', '-')}", package, f"{method} {path}", path, post=post)
         for path in paths
         for method, post in (("GET", False), ("POST", True))
     )

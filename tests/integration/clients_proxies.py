@@ -134,9 +134,7 @@ EDGE_ROWS = (BELOW, ABOVE)
 
 def find() -> Path | str:
     """Return the program, or the reason why there is none."""
-    given = (
-        os.environ.get("EDGE") or shutil.which("unleash-edge") or str(peers.FOLDER / "edge" / "bin" / "unleash-edge")
-    )
+    given = os.environ.get("EDGE") or shutil.which("unleash-edge") or str(peers.FOLDER / "edge" / "bin" / "unleash-edge")
     return Path(given) if os.access(given, os.X_OK) and Path(given).is_file() else ABSENT
 
 

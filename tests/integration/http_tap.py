@@ -79,9 +79,7 @@ class HttpTap(Wiretap):
 
     def statuses(self, method: str = "", path: str = "") -> Counter[int]:
         """Return how often each status was answered, to a method and a path if they are given."""
-        return Counter(
-            each.status for each in self.exchanges if method in ("", each.method) and path in ("", each.path)
-        )
+        return Counter(each.status for each in self.exchanges if method in ("", each.method) and path in ("", each.path))
 
 
 @contextmanager

@@ -159,12 +159,8 @@ def test_edge_is_left_out_where_rust_is_missing(tmp_path: Path, monkeypatch: pyt
     assert "not built yet" in str(edge.find("", False, silent, tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("script", "told"), [("exit 3", "could not build"), ("echo no such version; exit 1", "no such version")]
-)
-def test_edge_is_left_out_where_cargo_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str
-) -> None:
+@pytest.mark.parametrize(("script", "told"), [("exit 3", "could not build"), ("echo no such version; exit 1", "no such version")])
+def test_edge_is_left_out_where_cargo_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str) -> None:
     """The last output of cargo is the reason."""
     cargo = tmp_path / "cargo"
     cargo.write_text(f"#!/bin/sh\n{script}\n")

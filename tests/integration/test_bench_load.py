@@ -22,9 +22,7 @@ def requests_file(folder: Path, *classes: int) -> Path:
     """Write a request for each class; its path is its place."""
     path = folder / "requests"
     path.write_bytes(
-        b"".join(
-            prepared.records((kind, b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n" % at) for at, kind in enumerate(classes))
-        )
+        b"".join(prepared.records((kind, b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n" % at) for at, kind in enumerate(classes)))
     )
     return path
 
@@ -236,9 +234,7 @@ def test_what_does_not_compile_is_a_reason(tmp_path: Path) -> None:
 def test_a_missing_compiler_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without cc the harness gets a reason to leave everything out."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert (
-        load.build(load.SOURCE, tmp_path / "load") == "no C compiler (cc) is installed, which the load generator needs"
-    )
+    assert load.build(load.SOURCE, tmp_path / "load") == "no C compiler (cc) is installed, which the load generator needs"
 
 
 def test_it_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

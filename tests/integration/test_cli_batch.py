@@ -145,9 +145,7 @@ def test_who_asks(peer: Peer, tmp_path: Path) -> None:
     ):
         called = peer.run(tmp_path, "import", "flags.json", *PLACE, "--yes", token=token)
         assert (called.code, text in called.err) == (code, True), called
-        assert "imported: " not in called.out.replace("nothing was imported: ", "") and (
-            not token or token not in called.err
-        )
+        assert "imported: " not in called.out.replace("nothing was imported: ", "") and (not token or token not in called.err)
     assert peer.run(tmp_path, "validate", "flags.json", *PLACE, token=peer.admin).code == 0
 
 

@@ -121,9 +121,7 @@ def test_those_that_never_shake_hands_count(tmp_path: Path) -> None:
             assert status(served) == 200
             for _ in range(100):
                 silent.enter_context(connected(proxy.port))
-            assert 0 in [asked(proxy.port, context) for _ in range(3)], (
-                "one that was cut off makes room for one that is told"
-            )
+            assert 0 in [asked(proxy.port, context) for _ in range(3)], "one that was cut off makes room for one that is told"
             assert status(served) == 200
         proxy.program.wait(lambda: asked(proxy.port, context) == 200, "having room again", SECONDS)
         assert "Traceback" not in proxy.program.output()
@@ -156,9 +154,7 @@ def test_a_proxy_that_is_just_starting(tmp_path: Path, workers: str) -> None:
     """The proxy starts, answers and ends as usual, and so do its workers."""
     (tmp_path / "document.json").write_text(json.dumps(DOCUMENT))
     port = free_port()
-    env = proxy_environment((tmp_path / "document.json").as_uri(), port, {"FLAGSVC_WORKERS": workers}) | hooked(
-        tmp_path
-    )
+    env = proxy_environment((tmp_path / "document.json").as_uri(), port, {"FLAGSVC_WORKERS": workers}) | hooked(tmp_path)
     with running("proxy", [sys.executable, "-m", "flagsvc", "proxy"], env=env, folder=tmp_path) as program:
         program.wait(lambda: answers(f"http://127.0.0.1:{port}/proxy/health"), "ready")
         assert program.stop() == 0

@@ -109,9 +109,7 @@ class Machine:
         env = clean_environment(self.root) | keep | {"PYTHONPATH": ""}
         if "ccache" not in env.get("CC", ""):
             env["FLAGSVC_OPT"] = "0"
-        done = subprocess.run(
-            ["sh", "-ec", command], cwd=self.work, env=env, capture_output=True, text=True, timeout=SECONDS
-        )
+        done = subprocess.run(["sh", "-ec", command], cwd=self.work, env=env, capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
 
 
@@ -169,9 +167,7 @@ class TestTheImage:
     def test_only_what_runs_is_installed(self, image: Machine) -> None:
         """The environment has the pinned requirements and this package, and no pip, compiler or tests."""
         packages = {path.name.partition("-")[0].lower() for path in installed(image).parent.glob("*.dist-info")}
-        lines = re.findall(
-            r"^([\w-]+)(?:\[\w+\])?==\S+(.*)", (ROOT / "requirements/runtime.txt").read_text(), re.MULTILINE
-        )
+        lines = re.findall(r"^([\w-]+)(?:\[\w+\])?==\S+(.*)", (ROOT / "requirements/runtime.txt").read_text(), re.MULTILINE)
         wanted = [(name, marker.strip(" ;\\")) for name, marker in lines]
         pinned = [name for name, marker in wanted if not marker or Marker(marker).evaluate()]
         assert packages == {name.lower().replace("-", "_") for name in pinned} | {"flagsvc"}

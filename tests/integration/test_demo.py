@@ -100,9 +100,7 @@ def test_a_port_that_somebody_takes_first(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.syspath_prepend(str(EXAMPLES))
     demo_module = importlib.import_module("demo")
     found = iter([True])  # of the first port, which is taken by now
-    monkeypatch.setattr(
-        demo_module, "is_free", lambda port, really=demo_module.is_free: next(found, None) or really(port)
-    )
+    monkeypatch.setattr(demo_module, "is_free", lambda port, really=demo_module.is_free: next(found, None) or really(port))
     with scratch() as folder, demo_module.everywhere(0) as taken:
         first = taken.getsockname()[1]
         with demo_module.listening("server", first, lambda port: demo_module.server_environment(port, folder)) as (

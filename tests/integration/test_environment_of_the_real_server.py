@@ -48,9 +48,7 @@ def ours() -> Sequence[object]:
 
 
 @contextmanager
-def started(
-    command: Sequence[object], environment: Mapping[str, str], folder: Path
-) -> Iterator[tuple[str, processes.Program]]:
+def started(command: Sequence[object], environment: Mapping[str, str], folder: Path) -> Iterator[tuple[str, processes.Program]]:
     """Run a server with nothing but variables of a real one; give its address and the program."""
     port = processes.free_port()
     env = {**QUIET, "HTTP_HOST": "127.0.0.1", "HTTP_PORT": str(port), "BASE_URI_PATH": "/flags", **environment}

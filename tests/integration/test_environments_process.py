@@ -115,9 +115,7 @@ def test_a_whole_life(servers: Servers, number: str) -> None:
     servers.write(a={}, b={})
     with servers.proxy(number, "a", "b") as proxy:
         processes = workers(proxy)
-        assert seen(proxy, "client-key-a") == {("a.one", "a.two")} and seen(proxy, "client-key-b") == {
-            ("b.one", "b.two")
-        }
+        assert seen(proxy, "client-key-a") == {("a.one", "a.two")} and seen(proxy, "client-key-b") == {("b.one", "b.two")}
         assert seen(proxy, "nobody") == seen(proxy, "client-key-c") == {401}
         look_up(proxy, "a", 3)
         look_up(proxy, "b", 5)
@@ -143,9 +141,7 @@ def test_an_environment_with_other_options(servers: Servers, number: str) -> Non
     with servers.proxy(number, "a", "b") as proxy, asking(proxy, "client-key-a") as statuses:
         servers.servers["a"].replies[FEATURES] = Reply(500)
         servers.write(a={"namePrefix": "a.t"}, b={})
-        proxy.program.wait(
-            lambda: "environments have changed replacing=a" in proxy.program.output(), "reading the file"
-        )
+        proxy.program.wait(lambda: "environments have changed replacing=a" in proxy.program.output(), "reading the file")
         assert seen(proxy, "client-key-a") == {("a.one", "a.two")} and seen(proxy, "ended-client-key") == {401}
         waiting = "the former one still answers environment=a"
         proxy.program.wait(lambda: waiting in proxy.program.output(), "failing to fetch")

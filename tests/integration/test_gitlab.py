@@ -65,13 +65,8 @@ def test_a_proxy_over_gitlab() -> None:
         with processes.our_proxy(url, **options(**more)) as proxy:
             assert (names(proxy, "7"), names(proxy, "9")) == (["everyone", "some"], ["everyone"])
             body = {"toggles": ["some"], "context": {"userId": "7"}}
-            assert (
-                processes.ask(proxy.url, method="POST", headers={"Authorization": processes.KEY}, body=body).status
-                == 200
-            )
-            proxy.program.wait(
-                lambda: len({request.path for request in server.requests}) == 3, "registering and reporting"
-            )
+            assert processes.ask(proxy.url, method="POST", headers={"Authorization": processes.KEY}, body=body).status == 200
+            proxy.program.wait(lambda: len({request.path for request in server.requests}) == 3, "registering and reporting")
         assert {request.path for request in server.requests} == {
             f"{PATH}/client/{what}" for what in ("features", "register", "metrics")
         }

@@ -232,8 +232,7 @@ def test_the_receiver_of_the_page(tmp_path: Path) -> None:
         wait_until(lambda: printed(program, '"environment":"production"'))
         assert not printed(program, '"environment":"development"')
         states = {
-            each["state"]
-            for each in server.ask("GET", f"{ADDONS.removeprefix('/api')}/1/events").json()["integrationEvents"]
+            each["state"] for each in server.ask("GET", f"{ADDONS.removeprefix('/api')}/1/events").json()["integrationEvents"]
         }
         assert states <= {"success", "waiting"}
     assert len(blocks(PAGE_OF_WEBHOOKS, "sh")) == 2

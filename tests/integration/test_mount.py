@@ -132,9 +132,7 @@ def test_two_in_one_process() -> None:
     """Two proxies with other upstreams, keys, strategies of one name and base paths answer each for itself."""
     shouting = {"name": "loud", "enabled": True, "strategies": [{"name": "shouting"}]}
     with fake_upstream({"features": [shouting]}) as one, fake_upstream({"features": [shouting]}) as other:
-        first = create_app(
-            options(one, client_keys="one", custom_strategies=[Shouting("hey")], enable_all_endpoint=True)
-        )
+        first = create_app(options(one, client_keys="one", custom_strategies=[Shouting("hey")], enable_all_endpoint=True))
         second = create_app(options(other, client_keys="two", custom_strategies=[Shouting("ho")]))
         app = Starlette(routes=[Mount("/one", first), Mount("/two", second)])
         with served(app) as url:

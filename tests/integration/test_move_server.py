@@ -65,9 +65,7 @@ def test_there_and_back(tmp_path: Path, count: int, contexts: int) -> None:
         out = moved_again(ours, real, tmp_path, {"flag-10"})
         assert "moved: 1 segment\nmoved: 1 revived flag of project `default`\n" in out, out
         after = moving.evaluated(real, names, asked)
-    assert len(before) == 2 * count * contexts and len({answer[1] for answer in before}) > 50, (
-        "the order makes a difference"
-    )
+    assert len(before) == 2 * count * contexts and len({answer[1] for answer in before}) > 50, "the order makes a difference"
     assert [moving.differing(before, between), moving.differing(before, after)] == [0, 0]
 
 
@@ -95,9 +93,7 @@ def test_from_ours_to_ours(tmp_path: Path) -> None:
         code, out, _ = moving.move(source, target, "--dry-run", folder=tmp_path)
         assert code == 0 and "+ new: project small\n" in out
         chosen = ("--project", "default,shop")
-        code, out, _ = moving.move(
-            source, target, *chosen, "--environment", "development", "--dry-run", folder=tmp_path
-        )
+        code, out, _ = moving.move(source, target, *chosen, "--environment", "development", "--dry-run", folder=tmp_path)
         assert code == 0 and out.endswith("nothing was moved: this was a dry run\n")
         assert [row["name"] for row in target.admin("/projects/default/features")["features"]] == ["only-there"]
 
@@ -165,9 +161,7 @@ DATA: dict[str, Any] = {
         {"name": "default", "featureName": "good"},
         {"name": "default", "featureName": "segmented", "segments": [1]},
     ],
-    "featureEnvironments": [
-        {"name": name, "featureName": name, "enabled": True} for name in ("bad", "good", "segmented")
-    ],
+    "featureEnvironments": [{"name": name, "featureName": name, "enabled": True} for name in ("bad", "good", "segmented")],
     "dependencies": [{"feature": "child", "dependencies": [{"feature": "bad", "enabled": True}]}],
     "segments": [{"id": 1, "name": "beta"}],
     "tagTypes": [],

@@ -115,9 +115,7 @@ class Caller:
 
     port: int
 
-    def send(
-        self, method: str, target: str, body: object = None, *, key: str | None = KEY, **more: str
-    ) -> tuple[int, bytes]:
+    def send(self, method: str, target: str, body: object = None, *, key: str | None = KEY, **more: str) -> tuple[int, bytes]:
         """Send a request and return status and body of the answer."""
         headers = {**NOISE, **({} if key is None else {"Authorization": key}), **more}
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()

@@ -97,9 +97,7 @@ def test_mistakes_are_json_too(name: str, tmp_path: Path) -> None:
     env, code, count = MISTAKES[name]
     known = proxy_environment("http://127.0.0.1:9/api", free_port(), {"JSON_LOGGER": "true", **env})
     command = [*map(str, flagsvc()), "proxy"]
-    done = subprocess.run(
-        command, env=clean_environment(tmp_path) | known, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run(command, env=clean_environment(tmp_path) | known, capture_output=True, text=True, timeout=60, check=False)
     said = [line for line in map(json.loads, done.stderr.splitlines()) if line["level"] == "fatal"]
     assert (done.returncode, len(said), done.stdout) == (code, count, "")
     assert all(line["message"].startswith("flagsvc proxy: ") for line in said)
@@ -240,9 +238,7 @@ def test_what_a_proxy_does_not_import(tmp_path: Path) -> None:
     """Synchronised with an upstream over http, it has loaded nothing that only other jobs need."""
     with fake_upstream({"version": 2, "features": [{"name": "first", "enabled": True}]}) as upstream:
         env = clean_environment(tmp_path) | proxy_environment(upstream.url, 0, {})
-        done = subprocess.run(
-            [sys.executable, "-c", SERVE], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60
-        )
+        done = subprocess.run([sys.executable, "-c", SERVE], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "httptools" in loaded and not loaded & NEEDLESS

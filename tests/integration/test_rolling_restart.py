@@ -42,8 +42,7 @@ def test_a_rolling_restart(balancer: Balancer, workers: str, record_property: Ca
         for each in replicas:
             stack.enter_context(each)
         running_now = [
-            each.enter_context(replica(upstream, port, FLAGSVC_WORKERS=workers))
-            for each, port in zip(replicas, ports, strict=True)
+            each.enter_context(replica(upstream, port, FLAGSVC_WORKERS=workers)) for each, port in zip(replicas, ports, strict=True)
         ]
         for proxy in running_now:
             ready(proxy)

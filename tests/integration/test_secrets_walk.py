@@ -63,9 +63,7 @@ class Outputs:
 
     def take(self, where: str, content: bytes | str) -> None:
         """Keep something."""
-        self.written[where] = self.written.get(where, b"") + (
-            content if isinstance(content, bytes) else content.encode()
-        )
+        self.written[where] = self.written.get(where, b"") + (content if isinstance(content, bytes) else content.encode())
 
     def check(self) -> None:
         """Search everything; there is something of each kind to search."""
@@ -276,32 +274,22 @@ def test_commands_show_none(tmp_path: Path) -> None:
 def test_a_broken_value_is_not_quoted(tmp_path: Path) -> None:
     """The error about a refused secret, or an address with credentials, has the reason, not the value."""
     admin_address_server, outputs = CommandFolder(tmp_path), Outputs()
-    names = sorted(
-        variable.name for option in OPTIONS if option.secret for variable in option.variables if not variable.holds_path
-    )
+    names = sorted(variable.name for option in OPTIONS if option.secret for variable in option.variables if not variable.holds_path)
     addresses = ("FLAGSVC_URL", "EXP_BOOTSTRAP_URL", "HTTP_PROXY", "HTTPS_PROXY", "FLAGSVC_STORAGE")
     for name in names:
         for value in BROKEN_SECRETS:
             (tmp_path / "secret").write_bytes(value.encode("utf-8", "surrogateescape"))
             if "\0" not in value:
-                outputs.take(
-                    name, shown(admin_address_server.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL, name: value}))
-                )
+                outputs.take(name, shown(admin_address_server.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL, name: value})))
             from_file = {key: text for key, text in ENVIRONMENT.items() if key != name}
             from_file |= {"FLAGSVC_URL": URL, f"{name}_FILE": str(tmp_path / "secret")}
             outputs.take(f"{name}_FILE", shown(admin_address_server.call(["config"], from_file)))
     for name in addresses:
         for value in BROKEN_URLS:
-            outputs.take(
-                name, shown(admin_address_server.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value}))
-            )
+            outputs.take(name, shown(admin_address_server.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value})))
             outputs.take(
                 name,
-                shown(
-                    admin_address_server.call(
-                        ["proxy", "--port", "x"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value}
-                    )
-                ),
+                shown(admin_address_server.call(["proxy", "--port", "x"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value})),
             )
     outputs.check()
 

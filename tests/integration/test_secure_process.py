@@ -156,9 +156,7 @@ def test_a_unix_socket(upstream: FakeUpstream, tmp_path: Path, number: int) -> N
     with proxy(upstream, tmp_path, 3000, number, **env) as program:
         ready(program)
         assert probe_status(place, 10) == 200
-        with running(
-            "other", [*flagsvc(), "proxy"], env=proxy_environment(upstream.url, 1, env), folder=tmp_path
-        ) as other:
+        with running("other", [*flagsvc(), "proxy"], env=proxy_environment(upstream.url, 1, env), folder=tmp_path) as other:
             assert other.process.wait(20) == 1
             assert "another program is listening there" in other.output()
         assert probe_status(place, 10) == 200
@@ -182,9 +180,7 @@ def test_operators_have_their_own_address(upstream: FakeUpstream, tmp_path: Path
         assert said[0].startswith(f"{LISTENING} http://localhost:{port}/proxy (all addresses, ")
         assert said[1] == f"flagsvc admin on {there}"
         statuses = {"/metrics": 200, METRICS: 200, "/livez": 200, "/proxy/live": 200, "/readyz": 503}
-        assert {path: answers(f"{there}{path}", code) for path, code in statuses.items()} == dict.fromkeys(
-            statuses, True
-        )
+        assert {path: answers(f"{there}{path}", code) for path, code in statuses.items()} == dict.fromkeys(statuses, True)
         assert answers(f"{here}{METRICS}", 503) and answers(f"{here}/livez")
         del upstream.replies[FEATURES]
         ready(program)

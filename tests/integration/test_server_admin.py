@@ -180,9 +180,7 @@ def test_it_answers_as_the_real_server(expected: list[tuple[str, int, Any]], dat
     """Status and body are the same, call by call, but for what differs on purpose."""
     with app_client(database_url, given=GIVEN) as client:
         ask = asking(
-            lambda method, path, body, headers: client.ask(
-                method, f"/api/admin{path}", body, token=ADMIN_SECRET, headers=headers
-            )
+            lambda method, path, body, headers: client.ask(method, f"/api/admin{path}", body, token=ADMIN_SECRET, headers=headers)
         )
         found = seen(ask, ROWS, {})
     pairs = zip(ROWS, found, expected, strict=True)

@@ -42,11 +42,7 @@ OTHER = {"features": [SET["features"][0] | {"description": "other", "stale": Tru
 CHANGED = (
     SET
     | OTHER
-    | {
-        "featureEnvironments": [
-            SET["featureEnvironments"][0] | {"enabled": False, "variants": [VARIANT | {"name": "b"}]}
-        ]
-    }
+    | {"featureEnvironments": [SET["featureEnvironments"][0] | {"enabled": False, "variants": [VARIANT | {"name": "b"}]}]}
     | {"featureTags": [SET["featureTags"][0] | {"tagValue": "other"}], "links": [{"feature": "brought", "links": []}]}
 )
 
@@ -348,18 +344,14 @@ def test_each_change_tells_the_same(real: Any, new_database: Callable[[str], str
         added = [each for each in mine if (history, each["type"]) in ADDED and is_alone(each, theirs)]
         idle = [each for each in theirs if each["type"] in IDLE and is_alone(each, mine)]
         found |= {(history, each["type"]) for each in added}
-        compare(
-            [each for each in mine if each not in added], [each for each in theirs if each not in idle], step, history
-        )
+        compare([each for each in mine if each not in added], [each for each in theirs if each not in idle], step, history)
     assert found == {each for each in ADDED if each[0] == history}
 
 
 def is_alone(event: Json, others: list[Json]) -> bool:
     """Return whether no other event says the same."""
     about = [event[name] for name in ("type", "featureName")] + [plain(event["data"]), plain(event["preData"])]
-    return all(
-        about != [each["type"], each["featureName"], plain(each["data"]), plain(each["preData"])] for each in others
-    )
+    return all(about != [each["type"], each["featureName"], plain(each["data"]), plain(each["preData"])] for each in others)
 
 
 def compare(mine: list[Json], theirs: list[Json], step: Any, history: str) -> None:

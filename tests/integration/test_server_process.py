@@ -105,9 +105,7 @@ def test_every_line_is_json(tmp_path: Path) -> None:
     listening, ready, first, stopping = (line for line in said if line["level"] == "info")
     assert listening["message"] == f"{LISTENING} {server.root}"
     assert ready["message"] == f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db"
-    assert (
-        first["message"] == "flagsvc first start: two commands print a link that signs an administrator in, and a token"
-    )
+    assert first["message"] == "flagsvc first start: two commands print a link that signs an administrator in, and a token"
     assert first["linkCommand"] == f"flagsvc server sign-in-link admin --url {server.root}"
     assert first["tokenCommand"] == "flagsvc server token create first --user admin"
     assert first["documentation"] == f"{server.root}/docs/openapi"
@@ -239,8 +237,7 @@ def test_the_default_address_and_database(tmp_path: Path) -> None:
     with processes.running("plain", command, env={}, folder=tmp_path) as program:
         program.wait(lambda: "flagsvc ready" in program.output(), "ready")
         assert without_warning(program).splitlines()[0] == (
-            f"{LISTENING} http://localhost:{port} (all addresses, IPv6 and IPv4;"
-            " --host 127.0.0.1 limits it to this machine)"
+            f"{LISTENING} http://localhost:{port} (all addresses, IPv6 and IPv4; --host 127.0.0.1 limits it to this machine)"
         )
         assert f"in {tmp_path}/state/flagsvc/flags.db" in program.output()
     assert (tmp_path / "state" / "flagsvc" / "flags.db").exists()

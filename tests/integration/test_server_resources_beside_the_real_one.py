@@ -18,10 +18,7 @@ from support.processes import Answer
 from support.server_pair import Recorded, our_twin, play, real_twin
 
 TABLES = (
-    admin_call_rows_segments.TABLES
-    | admin_call_rows_context.TABLES
-    | admin_call_rows_tags.TABLES
-    | admin_call_rows_users.TABLES
+    admin_call_rows_segments.TABLES | admin_call_rows_context.TABLES | admin_call_rows_tags.TABLES | admin_call_rows_users.TABLES
 )
 
 IGNORED = ("createdAt",)
@@ -91,9 +88,7 @@ def test_each_call_is_answered_alike(real: Play, new_database: Callable[[str], s
         if table in RECORDED_ALIKE:
             assert twin.recorded() == recorded
     different = [
-        problem
-        for step, our, their in zip(TABLES[table], ours, theirs, strict=True)
-        if (problem := difference(step, our, their))
+        problem for step, our, their in zip(TABLES[table], ours, theirs, strict=True) if (problem := difference(step, our, their))
     ]
     assert not different, "\n".join(different)
 
@@ -139,12 +134,7 @@ def own_members(value: dict[str, Any]) -> tuple[str, ...]:
 
 def is_identity(key: str, value: Any) -> bool:
     """Return whether a member is the random id of an error."""
-    return (
-        key == "id"
-        and isinstance(value, str)
-        and IDENTITY.fullmatch(value) is not None
-        and not value.startswith("0000000")
-    )
+    return key == "id" and isinstance(value, str) and IDENTITY.fullmatch(value) is not None and not value.startswith("0000000")
 
 
 def in_order(items: Sequence[Any]) -> list[Any]:

@@ -53,9 +53,7 @@ def schema_of(folder: Path, examples: int, *, tokens: bool = True, repeatable: b
     generation = {"max-examples": examples, "deterministic": repeatable, "mode": "all", "database": "none"}
     auth = {"auth": {"openapi": TOKENS}} if tokens else {}
     coverage: dict[str, Any] = {"enabled": tokens, **({"generation": {"mode": "positive"}} if repeatable else {})}
-    config = schemathesis.Config.from_dict(
-        {"generation": generation, "checks": LENIENT, "phases": {"coverage": coverage}, **auth}
-    )
+    config = schemathesis.Config.from_dict({"generation": generation, "checks": LENIENT, "phases": {"coverage": coverage}, **auth})
     with app_client(str(folder / "flags.db")) as client:
         try:
             schema = schemathesis.openapi.from_asgi("/docs/openapi.json", client.app, config=config)

@@ -128,12 +128,8 @@ class Scene:
 
         def there() -> bool:
             rows = self.server.admin(f"/client-metrics/features/{name}/raw")["data"]
-            found = [
-                row for row in rows if row["appName"] == app and row["environment"] == "development" and row["yes"]
-            ]
-            return any(
-                all((row["variants"] | row).get(key, 0) >= least for key, least in more.items()) for row in found
-            )
+            found = [row for row in rows if row["appName"] == app and row["environment"] == "development" and row["yes"]]
+            return any(all((row["variants"] | row).get(key, 0) >= least for key, least in more.items()) for row in found)
 
         return there
 

@@ -81,9 +81,7 @@ def test_it_holds_what_a_build_reads_and_nothing_that_was_built(archive: Path) -
 def test_the_page_of_the_package_has_links_that_work_anywhere(archive: Path) -> None:
     """A package index shows the README without the repository around it: files by their pages, pictures as they are."""
     with tarfile.open(archive) as tar:
-        found = tar.extractfile(
-            next(name for name in tar.getnames() if name.count("/") == 1 and name.endswith("/PKG-INFO"))
-        )
+        found = tar.extractfile(next(name for name in tar.getnames() if name.count("/") == 1 and name.endswith("/PKG-INFO")))
         assert found is not None
         text = found.read().decode()
     links = LINK.findall(text)
@@ -159,9 +157,7 @@ def source(folder: Path) -> Path:
 def environment() -> Iterator[Path]:
     """Give the folder of programs of an environment with the plain package, interpreted, its packages at the pinned versions."""
     with scratch() as folder:
-        pins = re.findall(
-            r"^([\w.-]+)(?:\[\w+\])?(==\S+)", (ROOT / "requirements/runtime.txt").read_text(), re.MULTILINE
-        )
+        pins = re.findall(r"^([\w.-]+)(?:\[\w+\])?(==\S+)", (ROOT / "requirements/runtime.txt").read_text(), re.MULTILINE)
         (folder / "pins.txt").write_text("\n".join(map("".join, pins)))
         pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source(folder / "source"))
         [wheel] = folder.glob("flagsvc-*.whl")
@@ -247,6 +243,4 @@ def test_a_storage_on_redis_is_refused(environment: Path) -> None:
     env = proxy_environment(f"{OFFLINE}/api", 0, {"FLAGSVC_STORAGE": "redis://storage:6379/0"})
     done = flagsvc(environment, "proxy", **env)
     assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert (
-        "the extra `redis` is not installed; type in the folder of the source: pip install '.[redis]'\n" in done.stderr
-    )
+    assert "the extra `redis` is not installed; type in the folder of the source: pip install '.[redis]'\n" in done.stderr

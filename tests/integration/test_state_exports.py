@@ -20,9 +20,7 @@ from flagsvc.proxy.configuration.sources import BootstrapSource
 from support.page_forms import PageClient, page_client
 from support.state_exports import EXPORTS
 
-NAMED = (
-    "is a state export of an old server (version 4); flagsvc does not read it: import it into a server that has both"
-)
+NAMED = "is a state export of an old server (version 4); flagsvc does not read it: import it into a server that has both"
 TARGET = ("--project", "default", "--environment", "development", "--url", "http://127.0.0.1:9", "--token", "x")
 
 

@@ -92,12 +92,8 @@ def test_ours_below_ours(upstream: FakeUpstream) -> None:
                 assert [status(proxy, token) for token in (UNKNOWN, ADMIN, DEV)] == [401] * 3
             assert flags(of_b, BACK_B, "/api/client/features") == ["of-b", "free"]
             assert [status(of_b, token) for token in (FRONT, FRONT_A)] == [401, 401], "it has not all of their flags"
-            told = ask(
-                f"{of_b.url.removesuffix('/proxy')}/edge/validate", method="POST", body={"tokens": [BACK_B, FRONT]}
-            )
-            assert told.json()["tokens"] == [
-                {"token": BACK_B, "type": "client", "projects": ["b"], "environment": "production"}
-            ]
+            told = ask(f"{of_b.url.removesuffix('/proxy')}/edge/validate", method="POST", body={"tokens": [BACK_B, FRONT]})
+            assert told.json()["tokens"] == [{"token": BACK_B, "type": "client", "projects": ["b"], "environment": "production"}]
 
 
 SECONDS = 5.0
@@ -115,8 +111,6 @@ def test_a_flood_of_tokens(many: bool, route: str, rate: float, refused: str) ->
     figures = flooded(SECONDS, rate, many=many, quiet_s=1.0, number=1 if route == "proxy" else 2, route=route)
     assert figures.statuses == {200} and len(figures.during) > 100 and not figures.dead
     assert set(figures.flood["statuses"]) <= {refused, "503"} and not figures.flood["failed"]
-    assert sum(figures.flood["statuses"].values()) == figures.flood["sent"] > 0, (
-        "every request of the flood is answered"
-    )
+    assert sum(figures.flood["statuses"].values()) == figures.flood["sent"] > 0, "every request of the flood is answered"
     assert 0 < figures.questions <= BUDGET * (figures.seconds + 1) and figures.largest <= 100
     assert figures.newcomers and max(tries for tries, _ in figures.newcomers) <= TRIES

@@ -375,9 +375,7 @@ async def test_a_certificate_of_ones_own(tmp_path: Path) -> None:
     async with loopback(OURS.server(wants_certificate=True)) as server:
         server.script(reply(200, DOCUMENT))
         for own in (None, presented(tmp_path, THEIRS)):
-            stranger = Upstream(
-                options(f"{server.url}/api", trust=Trust(ca=ca, own=own)), clock=FakeClock(), log=RecordingLog()
-            )
+            stranger = Upstream(options(f"{server.url}/api", trust=Trust(ca=ca, own=own)), clock=FakeClock(), log=RecordingLog())
             assert (await fault(stranger)).kind == "network"
             await stranger.aclose()
         known = Trust(ca=ca, own=presented(tmp_path, OURS))

@@ -14,9 +14,7 @@ from support.processes import postgresql, unleash_server
 from support.receivers import add_flags, add_webhook, receiving, sending
 
 pytestmark = pytest.mark.programs
-WEBHOOK = (
-    "INSERT INTO addons (provider, enabled, parameters, events) VALUES ('webhook', true, %s, '[\"feature-created\"]')"
-)
+WEBHOOK = "INSERT INTO addons (provider, enabled, parameters, events) VALUES ('webhook', true, %s, '[\"feature-created\"]')"
 OWN = ("id", "createdBy", "createdAt", "createdByUserId", "groupId")
 """Members that no two servers have alike."""
 OURS_ALONE = {"tokenName", "way", "before", "after", "label", "summary"}

@@ -83,9 +83,7 @@ class Universe:
     def __post_init__(self) -> None:
         """Make the sides. The upstreams have environments of the same names."""
         self.sides = [
-            Side(f"http://upstream{u}.invalid/api", f"e{e}", f"mark{u}{e}x")
-            for u in range(UPSTREAMS)
-            for e in range(SIDES)
+            Side(f"http://upstream{u}.invalid/api", f"e{e}", f"mark{u}{e}x") for u in range(UPSTREAMS) for e in range(SIDES)
         ]
 
     def side_of(self, url: str, token: str) -> Side:
@@ -207,9 +205,7 @@ def random_tables(random: Random, universe: Universe, former: Mapping[str, Table
         if name in tables and random.random() < 0.3 and len(tables) > 1:
             del tables[name]
         else:
-            tables[name] = Table(
-                random.choice(universe.sides), (), (), random.random() < 0.5, random.choice((20, 21, 22))
-            )
+            tables[name] = Table(random.choice(universe.sides), (), (), random.random() < 0.5, random.choice((20, 21, 22)))
     pool = [f"neutral-key-{at}" for at in range(8)]
     random.shuffle(pool)
     names = list(tables)

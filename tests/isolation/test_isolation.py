@@ -176,9 +176,7 @@ class Walk:
             started = {"strategies": [], "started": "2026-01-01T00:00:00Z", "interval": 1}
             return json.dumps({"appName": "app", "instanceId": "i", **started}).encode()
         if path.endswith("/metrics"):
-            toggles = {
-                f"{side.mark}-flag-{at}": {"yes": 1, "no": 0, "variants": {f"{side.mark}-v": 1}} for at in (0, 1)
-            }
+            toggles = {f"{side.mark}-flag-{at}": {"yes": 1, "no": 0, "variants": {f"{side.mark}-v": 1}} for at in (0, 1)}
             bucket = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:00:01Z", "toggles": toggles}
             return json.dumps({"appName": "app", "instanceId": "i", "bucket": bucket}).encode()
         names = [f"{side.mark}-flag-{at}" for at in range(self.random.randint(0, 2))]

@@ -60,9 +60,7 @@ def small_program(name: str, folder: Path, port: int, env: Mapping[str, str]) ->
     with small_group() as enter:
         command = ["sh", "-c", f'{enter}; exec "$@"', "sh", *flagsvc(), name]
         with running(f"small-{name}", command, env=env, folder=folder) as program:
-            program.wait(
-                lambda: answers(f"http://127.0.0.1:{port}/{'proxy/' if name == 'proxy' else ''}health"), "ready"
-            )
+            program.wait(lambda: answers(f"http://127.0.0.1:{port}/{'proxy/' if name == 'proxy' else ''}health"), "ready")
             yield program
 
 

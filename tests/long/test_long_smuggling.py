@@ -77,8 +77,7 @@ SERVER = Target(
 def flags() -> dict[str, Any]:
     """Return a document with one toggle for each victim."""
     features = [
-        {"name": name, "enabled": True, "strategies": [{"name": "userWithId", "parameters": {"userIds": name}}]}
-        for name in NAMES
+        {"name": name, "enabled": True, "strategies": [{"name": "userWithId", "parameters": {"userIds": name}}]} for name in NAMES
     ]
     return {"version": 2, "features": features}
 

@@ -33,14 +33,9 @@ def test_a_flood_of_tokens(many: bool, number: int, route: str, share: int) -> N
     """The upstream gets its budget and no more, known callers are answered, memory is flat, no process ends, new tokens get in."""
     figures = flooded(SECONDS, RATE / share, many=many, quiet_s=QUIET_S, number=number, route=route)
     source = "many addresses" if many else "one address"
-    print(
-        f"\n{route}, {source}, {number} worker(s), {RATE / share:.0f} a second for {SECONDS:.0f} s\n{figures.lines()}"
-    )
+    print(f"\n{route}, {source}, {number} worker(s), {RATE / share:.0f} a second for {SECONDS:.0f} s\n{figures.lines()}")
     assert figures.statuses == {200} and not figures.dead
-    assert (
-        set(figures.flood["statuses"]) <= {"200" if route == "validate" else "401", "503"}
-        and not figures.flood["failed"]
-    )
+    assert set(figures.flood["statuses"]) <= {"200" if route == "validate" else "401", "503"} and not figures.flood["failed"]
     assert figures.questions <= BUDGET * (figures.seconds + 1) and figures.largest <= 100
     before, during = (statistics.quantiles(times, n=100)[98] for times in (figures.before, figures.during))
     assert during < FACTOR * before

@@ -51,9 +51,7 @@ class Tree:
     def polls(self) -> float:
         """Return how many polls the server has answered."""
         page = ask(self.server.url.removesuffix("/api") + "/metrics").text.splitlines()
-        rows = [
-            line for line in page if line.startswith("flagsvc_http_requests_total") and "/api/client/features" in line
-        ]
+        rows = [line for line in page if line.startswith("flagsvc_http_requests_total") and "/api/client/features" in line]
         return sum(float(line.rpartition(" ")[2]) for line in rows)
 
 
@@ -111,9 +109,7 @@ def test_the_server_sees_the_first_level_alone(tree: Tree) -> None:
     before = cpu_s(pid)
     wait_until(lambda: time.monotonic() - began >= IDLE_S, IDLE_S + 5, lambda: "the clock stands still")
     answered, spent, seconds = tree.polls() - polls, cpu_s(pid) - before, time.monotonic() - began
-    sizes = [
-        int(Path(f"/proc/{each.program.process.pid}/statm").read_text().split()[1]) * 4 / 1024 for each in tree.leaves
-    ]
+    sizes = [int(Path(f"/proc/{each.program.process.pid}/statm").read_text().split()[1]) * 4 / 1024 for each in tree.leaves]
     print(f"the server: {answered / seconds:.1f} polls a second, {100 * spent / seconds:.1f} % of a core")
     print(f"a leaf: {statistics.median(sizes):.0f} MB")
     assert 0 < answered <= TOPS * (seconds * 1000 / REFRESH_MS + 2)

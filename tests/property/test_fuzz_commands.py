@@ -93,9 +93,7 @@ def test_what_was_found_once(admin_address_server: CommandFolder, name: str) -> 
     assert called.err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("payload", "shown"), [('{"value": "x"}', "a x"), ('{"type": "string"}', "a (string)"), ("{}", "a")]
-)
+@pytest.mark.parametrize(("payload", "shown"), [('{"value": "x"}', "a x"), ('{"type": "string"}', "a (string)"), ("{}", "a")])
 def test_a_payload_without_all_its_parts(admin_address_server: CommandFolder, payload: str, shown: str) -> None:
     """A payload without type or value is shown as far as possible."""
     variants = '[{"name": "a", "weight": 1, "payload": %s}]' % payload  # noqa: UP031 - braces are JSON's

@@ -114,9 +114,7 @@ def test_no_request_costs_much(proxy: Fuzzed, name: str) -> None:
     assert peak < MEGABYTES * 1_000_000
 
 
-@pytest.mark.parametrize(
-    "row", [row for row in ROWS if row.name in ("headers", "paths and methods", "whole requests")], ids=str
-)
+@pytest.mark.parametrize("row", [row for row in ROWS if row.name in ("headers", "paths and methods", "whole requests")], ids=str)
 def test_before_the_first_configuration(row: Row[Fuzzed]) -> None:
     """Without a configuration everything is 503, except OPTIONS, the first page, liveness and a head that is too large."""
     with unready() as proxy:

@@ -95,9 +95,7 @@ CASES = [
 def test_an_odd_file(at: str, name: str, tmp_path: Path) -> None:
     """The exit code is 2, and a single line says what is wrong with which file; nothing hangs, and no memory is exhausted."""
     place, path = PLACES[at], path_of(name, tmp_path)
-    (tmp_path / "good.json").write_text(
-        '{"version": 2, "features": []}' if "evaluate" in place.arguments else '{"features": []}'
-    )
+    (tmp_path / "good.json").write_text('{"version": 2, "features": []}' if "evaluate" in place.arguments else '{"features": []}')
     (tmp_path / "around.yaml").write_text(place.around.replace("FILE", path))
     names = {"FILE": path, "GOOD": str(tmp_path / "good.json"), "AROUND": str(tmp_path / "around.yaml")}
 

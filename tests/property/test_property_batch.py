@@ -269,9 +269,7 @@ def facts_of(scene: Scene) -> Facts:
         features={"there": KnownFeature("default"), "elsewhere": KnownFeature("other")},
         environments=frozenset({"development"}),
         tag_types=frozenset({"simple"}),
-        context_fields={
-            row.name: KnownContextField(None, {each["value"] for each in row.legal_values or ()}) for row in rows
-        },
+        context_fields={row.name: KnownContextField(None, {each["value"] for each in row.legal_values or ()}) for row in rows},
     )
 
 

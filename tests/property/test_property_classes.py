@@ -46,9 +46,7 @@ class Given:
 
     def context(self) -> Context:
         properties: Any = dict(self.properties)
-        return Context(
-            **dict(self.own), properties=properties, current_time=self.time, now=self.now, entropy=self.entropy
-        )
+        return Context(**dict(self.own), properties=properties, current_time=self.time, now=self.now, entropy=self.entropy)
 
 
 OWN = ("app_name", "environment", "user_id", "session_id", "remote_address")
@@ -69,9 +67,7 @@ class Side:
 
     def __init__(self, limit: int, sightings: int, bare: bool = False) -> None:
         self.bare = bare
-        self.options = CompileOptions(
-            custom_strategies=custom(3), hostname="here", class_bytes=limit, class_sightings=sightings
-        )
+        self.options = CompileOptions(custom_strategies=custom(3), hostname="here", class_bytes=limit, class_sightings=sightings)
         self.compiler = Compiler(self.options)
         self.snapshot: Snapshot | None = None
         self.part: Snapshot | None = None
@@ -184,9 +180,7 @@ def test_as_few_as_can_be() -> None:
     small = list(split_request(request, names, 20_000))
     sizes = [len(encode_json(piece.request)) for piece in small]
     assert all(19_000 < size < 20_000 for size in sizes[:-1]), sizes
-    assert [piece.names for piece in split_request(request, names[5:7])] == [names[5:7]], (
-        "only those that are asked for"
-    )
+    assert [piece.names for piece in split_request(request, names[5:7])] == [names[5:7]], "only those that are asked for"
 
 
 def test_long_chains_and_many_parents() -> None:

@@ -106,9 +106,7 @@ def replies(data: bytes) -> tuple[Reply, ...]:
         line, *lines = first.split(b"\r\n")
         assert line.startswith(b"HTTP/1.1 "), line
         status = int(line.split(b" ")[1])
-        fields = [
-            (name.decode(), value.decode("latin-1")) for name, _, value in (each.partition(b": ") for each in lines)
-        ]
+        fields = [(name.decode(), value.decode("latin-1")) for name, _, value in (each.partition(b": ") for each in lines)]
         length = int(dict(fields).get("content-length", "0"))
         body = b"" if status in (100, 204, 304) or not rest or rest.startswith(b"HTTP/1.1 ") else rest[:length]
         data = rest[len(body) :]

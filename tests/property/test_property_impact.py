@@ -223,9 +223,7 @@ def rollouts() -> st.SearchStrategy[dict[str, Any]]:
             "userIds": st.sampled_from(("", "1", "1,2")),
         }
     )
-    names = st.sampled_from(
-        ("flexibleRollout", "gradualRolloutUserId", "gradualRolloutSessionId", "userWithId", "default")
-    )
+    names = st.sampled_from(("flexibleRollout", "gradualRolloutUserId", "gradualRolloutSessionId", "userWithId", "default"))
     return st.fixed_dictionaries(
         {
             "name": names,
@@ -272,8 +270,7 @@ def test_no_user_loses_it_is_never_wrong(pair: tuple[dict[str, Any], dict[str, A
     """Where the impact says that no user gets it or loses it, no context with an identifier does."""
     before, after = pair
     features = [
-        {"name": name, "enabled": True, "strategies": [strategy]}
-        for name, strategy in zip(("old", "new"), pair, strict=True)
+        {"name": name, "enabled": True, "strategies": [strategy]} for name, strategy in zip(("old", "new"), pair, strict=True)
     ]
     snapshot = compile_document({"version": 2, "features": features, "segments": SEGMENTS}, CompileOptions()).snapshot
     found = impact_of(parse_strategy(before, "old"), parse_strategy(after, "new"))
@@ -312,9 +309,7 @@ def draw(given: dict[str, Any]) -> Draw:
 )
 def test_percentages_agree_with_drawn_users(before: dict[str, Any], after: dict[str, Any]) -> None:
     """Each percentage is within four standard deviations of what drawn users get, and no other user changes."""
-    features = [
-        {"name": name, "enabled": True, "strategies": [each]} for name, each in (("old", before), ("new", after))
-    ]
+    features = [{"name": name, "enabled": True, "strategies": [each]} for name, each in (("old", before), ("new", after))]
     snapshot = compile_document({"version": 2, "features": features, "segments": []}, CompileOptions()).snapshot
     moves: Counter[tuple[str, str]] = Counter()
     for number in range(DRAWN_USERS):

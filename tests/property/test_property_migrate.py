@@ -121,8 +121,7 @@ def test_any_command_line(words: list[str]) -> None:
 bodies = st.recursive(
     st.none() | st.booleans() | st.integers() | texts,
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(("path", "target", "test", "A")), inner, max_size=3)
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(("path", "target", "test", "A")), inner, max_size=3)
     ),
     max_leaves=6,
 )

@@ -42,9 +42,7 @@ def by_share(share: int, stickiness: str) -> dict[str, Any]:
     return rollout(share, stickiness=stickiness, groupId="g")
 
 
-def made(
-    name: str, on: bool, rules: list[Any], variants: list[Any], parents: list[Any], project: str
-) -> dict[str, Any]:
+def made(name: str, on: bool, rules: list[Any], variants: list[Any], parents: list[Any], project: str) -> dict[str, Any]:
     """Return a feature."""
     return {**feature(name, *rules, variants=variants, dependencies=parents, project=project), "enabled": on}
 
@@ -69,9 +67,7 @@ sound = st.builds(
 malformed = st.sampled_from([7, None, {}, {"name": "a", "strategies": 5}, {"name": "b", "variants": [{"name": "v"}]}])
 features = st.one_of(sound, sound, sound, malformed)
 segments = st.one_of(
-    st.builds(
-        lambda key, parts: {"id": key, "constraints": parts}, st.integers(1, 3), st.lists(conditions, max_size=2)
-    ),
+    st.builds(lambda key, parts: {"id": key, "constraints": parts}, st.integers(1, 3), st.lists(conditions, max_size=2)),
     st.just({"name": "no id"}),
 )
 Document = dict[str, Any]
@@ -130,9 +126,7 @@ def answers(snapshot: Snapshot) -> list[object]:
     return found
 
 
-@given(
-    course=courses(), budget=st.sampled_from([1, 500, 10**9]), fold=st.booleans(), project=st.sampled_from([None, "p"])
-)
+@given(course=courses(), budget=st.sampled_from([1, 500, 10**9]), fold=st.booleans(), project=st.sampled_from([None, "p"]))
 @settings(max_examples=150)
 def test_compiling_what_changed_is_compiling_everything(
     course: list[Document], budget: int, fold: bool, project: str | None
@@ -212,9 +206,7 @@ def outcome(compiled: Callable[[], Compiled | PreparedDocument]) -> object:
 
 @given(text=st.sampled_from(SPELLINGS), cuts=st.lists(cuts, max_size=3))
 @settings(max_examples=400)
-def test_any_bytes_come_out_the_same_in_slices_and_as_a_whole(
-    text: bytes, cuts: list[tuple[float, int, bytes]]
-) -> None:
+def test_any_bytes_come_out_the_same_in_slices_and_as_a_whole(text: bytes, cuts: list[tuple[float, int, bytes]]) -> None:
     """A damaged document is refused for the same reason, or read in the same way."""
     for share, gone, put in cuts:
         at = int(share * len(text))

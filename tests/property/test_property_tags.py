@@ -48,9 +48,7 @@ class Fixed:
 class ServiceUnderTest:
     """A service over one configuration. With `always_evaluate`, it treats every answer as volatile and evaluates it."""
 
-    def __init__(
-        self, document: dict[str, Any], seed: int, *, always_evaluate: bool = False, cache_bytes: int = 1 << 20
-    ) -> None:
+    def __init__(self, document: dict[str, Any], seed: int, *, always_evaluate: bool = False, cache_bytes: int = 1 << 20) -> None:
         options = CompileOptions(custom_strategies=custom(seed), hostname="here")
         self.watched = CountingSnapshot(compile_document(document, options).snapshot, always_evaluate)
         self.clock = Fixed()
@@ -133,9 +131,7 @@ often = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCh
 
 @often
 @given(documents(), documents(), sequences())
-def test_no_tag_stands_for_two_answers(
-    document: dict[str, Any], other: dict[str, Any], sequence: list[GeneratedRequest]
-) -> None:
+def test_no_tag_stands_for_two_answers(document: dict[str, Any], other: dict[str, Any], sequence: list[GeneratedRequest]) -> None:
     """A tag has one body, over replicas and configurations; a tag that is not made of the body has the body of every evaluation."""
     services = [
         (ServiceUnderTest(document, 1), judges := ReferenceServices(document)),
@@ -168,9 +164,7 @@ def test_no_tag_stands_for_two_neighbours(document: dict[str, Any], ask: Generat
 
 @often
 @given(documents(), sequences(), st.data())
-def test_unchanged_is_only_said_of_what_is(
-    document: dict[str, Any], sequence: list[GeneratedRequest], data: st.DataObject
-) -> None:
+def test_unchanged_is_only_said_of_what_is(document: dict[str, Any], sequence: list[GeneratedRequest], data: st.DataObject) -> None:
     """A 304 without evaluating is given where every evaluation gives what the caller has; else only after evaluating."""
     asked, judges = ServiceUnderTest(document, 1), ReferenceServices(document)
     known: dict[bytes, bytes] = {}
@@ -188,9 +182,7 @@ def test_unchanged_is_only_said_of_what_is(
 
 @often
 @given(documents(), sequences())
-def test_a_volatile_answer_is_never_told_from_memory(
-    document: dict[str, Any], sequence: list[GeneratedRequest]
-) -> None:
+def test_a_volatile_answer_is_never_told_from_memory(document: dict[str, Any], sequence: list[GeneratedRequest]) -> None:
     """If evaluations can differ, each request is evaluated. If the tag is not the body's, an unchanged poller needs none."""
     asked, judges = ServiceUnderTest(document, 1), ReferenceServices(document)
     for ask in sequence:

@@ -92,9 +92,7 @@ def on(record_store: MemoryRecordStore, name: str | None = None) -> Counter[str]
 
 STEPS = st.one_of(
     st.tuples(st.just("count"), st.integers(0, 2), st.sampled_from(NAMES)),
-    st.tuples(
-        st.just("round"), st.integers(0, 2), st.lists(st.sampled_from(["take", "fail", "too large"]), max_size=4)
-    ),
+    st.tuples(st.just("round"), st.integers(0, 2), st.lists(st.sampled_from(["take", "fail", "too large"]), max_size=4)),
     st.tuples(st.just("end"), st.integers(0, 2), st.lists(st.sampled_from(["take", "fail"]), max_size=2)),
     st.tuples(st.just("kill"), st.integers(0, 2), st.none()),
 )

@@ -153,9 +153,7 @@ NAMES = st.one_of(
     TEXTS.map(quote),
     st.lists(PIECES, max_size=6).map("".join),
 )
-VALUES = st.one_of(
-    st.sampled_from(["", "7", "eu", "2022-01-22"]), TEXTS.map(quote), st.lists(PIECES, max_size=4).map("".join)
-)
+VALUES = st.one_of(st.sampled_from(["", "7", "eu", "2022-01-22"]), TEXTS.map(quote), st.lists(PIECES, max_size=4).map("".join))
 PARTS = st.one_of(st.tuples(NAMES, VALUES).map("=".join), NAMES)
 QUERIES = st.lists(PARTS, max_size=6).map("&".join)
 
@@ -201,8 +199,6 @@ def test_any_bytes_are_a_context_or_a_refusal(query: bytes) -> None:
 @given(st.dictionaries(TEXTS.filter(bool), TEXTS, max_size=5))
 def test_what_an_encoder_writes_is_read_back(properties: dict[str, str]) -> None:
     """Properties that a client encodes by the rules arrive as they were, unless their names have brackets."""
-    query = "&".join(
-        f"properties%5B{quote(name, safe='')}%5D={quote(value, safe='')}" for name, value in properties.items()
-    )
+    query = "&".join(f"properties%5B{quote(name, safe='')}%5D={quote(value, safe='')}" for name, value in properties.items())
     if not any(set(name) & set("[]") for name in properties):
         assert fast(query.encode()) == {"properties": properties}

@@ -66,9 +66,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
         {"app_name": "web", "environment": "production", "instance_id": "1", "seen_at": THEN, "created_at": THEN}
     ],
     "application_usage": [{"app_name": "web", "project": "*", "environment": "production"}],
-    "identities": [
-        {"issuer": "https://id.example", "subject": "a-1", "user_id": 1, "created_at": THEN, "roles": ["admin"]}
-    ],
+    "identities": [{"issuer": "https://id.example", "subject": "a-1", "user_id": 1, "created_at": THEN, "roles": ["admin"]}],
     "used_answers": [{"hash": "0" * 64, "expires_at": THEN}],
     "addons": [
         {
@@ -80,9 +78,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
         | {"events": ["feature-created"], "projects": [], "environments": [], "created_at": THEN, "updated_at": THEN}
         | {"changed_by_id": 1}
     ],
-    "deliveries": [
-        {"uid": "u", "addon_id": 1, "event_id": 1, "state": "failed", "created_at": THEN, "due_at": THEN, "error": "e"}
-    ],
+    "deliveries": [{"uid": "u", "addon_id": 1, "event_id": 1, "state": "failed", "created_at": THEN, "due_at": THEN, "error": "e"}],
     "usage": [HOUR | {"yes": 2**40, "no": 1}],
     "usage_variants": [HOUR | {"variant": "a", "count": 7}],
 }
@@ -129,9 +125,7 @@ def any_json(random: Random, depth: int) -> Any:
     if not depth or random.random() < 0.3:
         return random.choice(kinds)
     several = [any_json(random, depth - 1) for _ in range(random.randrange(4))]
-    return (
-        several if random.random() < 0.5 else {f"{any_text(random)}{place}": each for place, each in enumerate(several)}
-    )
+    return several if random.random() < 0.5 else {f"{any_text(random)}{place}": each for place, each in enumerate(several)}
 
 
 def backup_of(store: Store) -> io.BytesIO:

@@ -81,9 +81,7 @@ def nginx(ports: Sequence[int]) -> AbstractContextManager[int]:
     return nginx_as("\n".join(f"    server 127.0.0.1:{port} max_fails=1 fail_timeout=1s;" for port in ports))
 
 
-def nginx_as(
-    servers: str, health: str = HEALTH, location: str = NEXT_ONE, kept: int = 16
-) -> AbstractContextManager[int]:
+def nginx_as(servers: str, health: str = HEALTH, location: str = NEXT_ONE, kept: int = 16) -> AbstractContextManager[int]:
     """Run nginx with these settings of its location, as `haproxy_as` runs HAProxy; it keeps so many connections."""
     text = NGINX.replace("{location}", location).replace("{kept}", str(kept))
     return _balancer("nginx", text, servers, health, "-e", "stderr", "-c")

@@ -134,9 +134,7 @@ def odd_constraint(random: Random, data: Json, state: Json) -> None:
         )
     )
     constraints = [{"contextName": "userId"} | odd] * (31 if random.random() < 0.05 else 1)
-    data["featureStrategies"].append(
-        {"name": "default", "featureName": any_name(random, data), "constraints": constraints}
-    )
+    data["featureStrategies"].append({"name": "default", "featureName": any_name(random, data), "constraints": constraints})
 
 
 def undeclared_segment(random: Random, data: Json, state: Json) -> None:

@@ -114,9 +114,7 @@ def cell(server: str, cpu: float, flags: int = 10, part: str = "matrix", **more:
 
 def percentiles(scale: float) -> dict[str, float]:
     """Return made-up latencies."""
-    return {
-        name: scale * at for at, name in enumerate(("50", "75", "90", "95", "99", "99.5", "99.9", "99.99", "100"), 1)
-    }
+    return {name: scale * at for at, name in enumerate(("50", "75", "90", "95", "99", "99.5", "99.9", "99.99", "100"), 1)}
 
 
 def sample() -> Results:

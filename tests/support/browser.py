@@ -86,9 +86,7 @@ class Browser:
         end = time.monotonic() + seconds
         while not condition():
             left = end - time.monotonic()
-            assert left > 0, (
-                f"the browser did not give {what} within {seconds} s; the last it said was {self.events[-3:]}"
-            )
+            assert left > 0, f"the browser did not give {what} within {seconds} s; the last it said was {self.events[-3:]}"
             self._read(min(left, 0.1))
 
     def _read(self, seconds: float) -> None:
@@ -143,16 +141,10 @@ class Browser:
     def complaints(self) -> list[str]:
         """Return the errors and warnings of the page's console: scripts, network, violated policies."""
         log = [each["entry"] for each in self.told("Log.entryAdded")]
-        lines = [
-            f"{each['source']}: {each['text']} {each.get('url', '')}"
-            for each in log
-            if each["level"] in ("error", "warning")
-        ]
+        lines = [f"{each['source']}: {each['text']} {each.get('url', '')}" for each in log if each["level"] in ("error", "warning")]
         lines += [str(each["exceptionDetails"]) for each in self.told("Runtime.exceptionThrown")]
         return lines + [
-            str(each["args"])
-            for each in self.told("Runtime.consoleAPICalled")
-            if each["type"] in ("error", "warning", "assert")
+            str(each["args"]) for each in self.told("Runtime.consoleAPICalled") if each["type"] in ("error", "warning", "assert")
         ]
 
     def requested(self) -> list[str]:

@@ -53,9 +53,7 @@ def measured(report: Mapping[str, Any], least: Mapping[str, float]) -> list[Pack
         package, summary = package_of(path, list(least)), file["summary"]
         ran[package] += summary["covered_lines"] + summary["covered_branches"]
         not_ran[package] += summary["missing_lines"] + summary["missing_branches"]
-    return [
-        PackageCoverage(each, ran[each], ran[each] + not_ran[each], least.get(each, 100.0)) for each in sorted(not_ran)
-    ]
+    return [PackageCoverage(each, ran[each], ran[each] + not_ran[each], least.get(each, 100.0)) for each in sorted(not_ran)]
 
 
 def missing(report: Mapping[str, Any], package: str, packages: Sequence[str]) -> list[str]:
@@ -76,9 +74,7 @@ def main(arguments: Sequence[str]) -> int:
     low = [each.package for each in packages if each.percent < each.floor]
     print(f"{'package':24} {'covered':>8} {'floor':>6}")
     for each in packages:
-        print(
-            f"{each.package:24} {each.percent:7.2f}% {each.floor:5.0f}%{'  below its floor' if each.package in low else ''}"
-        )
+        print(f"{each.package:24} {each.percent:7.2f}% {each.floor:5.0f}%{'  below its floor' if each.package in low else ''}")
     for package in low:
         print(f"what did not run in {package}:", *missing(report, package, list(least)), sep="\n")
     return 1 if low else 0

@@ -184,10 +184,7 @@ def renewal(db: psycopg.Connection) -> str:
             "SET LOCAL session_replication_role = replica",  # no foreign key is looked at
             *(f"DELETE FROM {table}" for table in tables),
             *(f"INSERT INTO {table} OVERRIDING SYSTEM VALUE SELECT * FROM pristine.{table}" for table in tables),
-            *(
-                f"SELECT setval('{name}', {value}, {called})"
-                for name, (value, called) in zip(sequences, counted, strict=True)
-            ),
+            *(f"SELECT setval('{name}', {value}, {called})" for name, (value, called) in zip(sequences, counted, strict=True)),
             "COMMIT",
         ]
     )
@@ -265,9 +262,7 @@ def database_url(request: pytest.FixtureRequest, new_database: Callable[[str], s
 @pytest.fixture(params=KINDS)
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Give the URL of an empty database, once of each kind; the SQLite file does not exist yet."""
-    return (
-        f"sqlite:///{tmp_path / 'flags.db'}" if request.param == "sqlite" else request.getfixturevalue("postgresql_url")
-    )
+    return f"sqlite:///{tmp_path / 'flags.db'}" if request.param == "sqlite" else request.getfixturevalue("postgresql_url")
 
 
 @pytest.fixture

@@ -56,9 +56,7 @@ DOCUMENT = {
 class DeskScene:
     """The pages of a proxy. `clock` is a fake one."""
 
-    def __init__(
-        self, address: str = LOCAL, *, document: Any = DOCUMENT, resolved: Resolved | None = None, **given: Any
-    ) -> None:
+    def __init__(self, address: str = LOCAL, *, document: Any = DOCUMENT, resolved: Resolved | None = None, **given: Any) -> None:
         """Serve a document in each environment; none if it is None."""
         self.clock = FakeClock()
         chosen = {"storage": "none", "log_level": "fatal", "admin_address": address, **given}

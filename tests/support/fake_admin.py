@@ -34,9 +34,7 @@ class Answer:
 
     def reply(self) -> Reply:
         """Return it as it is sent."""
-        body = (
-            self.body if isinstance(self.body, bytes) else b"" if self.body is None else json.dumps(self.body).encode()
-        )
+        body = self.body if isinstance(self.body, bytes) else b"" if self.body is None else json.dumps(self.body).encode()
         place = {"Location": self.location} if self.location else {}
         return Reply(self.status, body, {"Content-Type": self.media, **place})
 

@@ -106,9 +106,7 @@ class FakeUpstream:
             return Reply(200, body, {"ETag": etag, "Content-Type": "application/json"})
         if called == ("POST", VALIDATE) and self.tokens is not None:
             asked = json.loads(body)["tokens"]
-            return json_reply(
-                {"tokens": [{"token": each, **self.tokens[each]} for each in asked if each in self.tokens]}
-            )
+            return json_reply({"tokens": [{"token": each, **self.tokens[each]} for each in asked if each in self.tokens]})
         return Reply(202) if called in (("POST", REGISTER), ("POST", METRICS)) else Reply(404)
 
 

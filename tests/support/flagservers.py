@@ -206,9 +206,7 @@ def app_client(
             with store.writing(None) as tx:
                 plant(tx, state)
         keyring = load_keyring(store, time, log)
-        server = ApiContext(
-            store, Documents(store, time, log), keyring, time, log, url, base, ways=ways or SignInWays()
-        )
+        server = ApiContext(store, Documents(store, time, log), keyring, time, log, url, base, ways=ways or SignInWays())
         parts.callback(server.renewal.close)
         announce_news(server)
         frontend = partial(make_frontend, server, ServerOptions(base_path=base, **options))
@@ -228,9 +226,7 @@ def what_changed(row: Any) -> Any:
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """Return one state of two: lists are joined, of anything else the second wins."""
     both = {**first, **second}
-    return both | {
-        name: [*first[name], *second[name]] for name in first.keys() & second.keys() if isinstance(first[name], list)
-    }
+    return both | {name: [*first[name], *second[name]] for name in first.keys() & second.keys() if isinstance(first[name], list)}
 
 
 async def _nothing() -> None:
@@ -254,9 +250,7 @@ class OurFlagServer:
         pattern = r"flagsvc (server (?:sign-in-link|token create) [\w :/.-]+)"
         commands = re.findall(pattern, self.program.output())
         env = {"FLAGSVC_DATABASE_URL": str(database)}
-        link, token = (
-            processes.call(*each.split(), folder=Path(database).parent, env=env).out.strip() for each in commands
-        )
+        link, token = (processes.call(*each.split(), folder=Path(database).parent, env=env).out.strip() for each in commands)
         assert self.ask("GET", "/admin/user", token=token).status == 200, "the server does not know the token"
         return FirstSecrets(token, link, "admin")
 

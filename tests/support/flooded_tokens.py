@@ -139,9 +139,7 @@ class Newcomers(threading.Thread):
             return 0 if response.status == 200 else int(response.headers["retry-after"])
 
 
-def flooded(
-    seconds: float, rate: float, *, many: bool, quiet_s: float, number: int = 1, route: str = "proxy"
-) -> Figures:
+def flooded(seconds: float, rate: float, *, many: bool, quiet_s: float, number: int = 1, route: str = "proxy") -> Figures:
     """Run a proxy with so many workers under a flood, from one address or from many; return what was seen.
 
     `quiet_s` is the time without the flood before it, and `route` is what is flooded: `proxy` or `validate`.

@@ -115,8 +115,7 @@ TAKEN = {
     "a target of another host": head("POST http://other/proxy HTTP/1.1", KEYED, "Content-Length: 2") + b"{}",
     "an upgrade with a body": post("Connection: Upgrade", "Upgrade: h2c", f"Content-Length: {2}") + b"{}",
     "an upgrade with chunks": post("Connection: Upgrade", "Upgrade: h2c", "Transfer-Encoding: chunked") + CHUNK,
-    "a WebSocket with a body": post("Connection: upgrade", "Upgrade: websocket", "Content-Length: 10")
-    + b"\r\n\r\n{}\r\n\r\n",
+    "a WebSocket with a body": post("Connection: upgrade", "Upgrade: websocket", "Content-Length: 10") + b"\r\n\r\n{}\r\n\r\n",
     "an upgrade that comes last": post("Content-Length: 2", "Connection: upgrade", "Upgrade: websocket") + b"{}",
     "an upgrade that nobody asks for": post("Upgrade: websocket", "Content-Length: 2") + b"{}",
 }

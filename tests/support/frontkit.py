@@ -49,9 +49,7 @@ class FakeTransport(asyncio.Transport):
     def __init__(
         self, peer: str | None = "203.0.113.7", *, secure: bool = False, takes: int | None = None, quiet: bool = False
     ) -> None:
-        super().__init__(
-            {"peername": None if peer is None else (peer, 50000), "sslcontext": object() if secure else None}
-        )
+        super().__init__({"peername": None if peer is None else (peer, 50000), "sslcontext": object() if secure else None})
         self.data = bytearray()
         self.written = asyncio.Event()
         self.writes = 0
@@ -265,9 +263,7 @@ def serving(document: object = None, *, slow: bool = False, turns: bool = False,
     if turns:
         enrichers.append(take_turns)
     service = Service(
-        ServiceSettings(
-            client_keys=("client-key",), enable_all_endpoint=True, **{"enricher_timeout": 60_000} | settings
-        ),
+        ServiceSettings(client_keys=("client-key",), enable_all_endpoint=True, **{"enricher_timeout": 60_000} | settings),
         holder=holder,
         usage=UsageCounters(lambda: holder.current.names if holder.current else {}, clock.now),
         log=log,

@@ -90,9 +90,7 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def http_server(
-    answer: Callable[[Request], Reply | None], *, port: int = 0, tls: ssl.SSLContext | None = None
-) -> Iterator[str]:
+def http_server(answer: Callable[[Request], Reply | None], *, port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """Answer requests at a loopback port, by default a free port, until the block ends; over TLS with these settings.
 
     Yields the address without a path. Each connection has a thread of its own, and `answer` is called there. If `answer` returns

@@ -23,9 +23,7 @@ def state(given: Mapping[str, Any]) -> dict[str, Any]:
     found = dict(ALWAYS)
     for section, entries in given.items():
         names = {each.get("id", each.get("name")) for each in entries}
-        found[section] = [
-            each for each in found.get(section, []) if each.get("id", each.get("name")) not in names
-        ] + entries
+        found[section] = [each for each in found.get(section, []) if each.get("id", each.get("name")) not in names] + entries
     return found
 
 

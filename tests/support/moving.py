@@ -80,9 +80,7 @@ def move(source: Server, target: Server, *arguments: str, folder: Path) -> Calle
 
 def filled(server: Server, count: int) -> list[str]:
     """Give a server flags whose strategies overlap, in both environments and in no order of their making; return the names."""
-    server.admin(
-        "/context", {"name": "region", "stickiness": True, "legalValues": [{"value": each} for each in REGIONS]}
-    )
+    server.admin("/context", {"name": "region", "stickiness": True, "legalValues": [{"value": each} for each in REGIONS]})
     server.admin("/strategies", {"name": "opening", "description": "hours", "parameters": []})
     server.admin("/tag-types", {"name": "team", "description": "teams", "icon": "T"})
     number = server.admin("/segments", SEGMENT)["id"]
@@ -112,9 +110,7 @@ def data_of(names: Sequence[str], segment: int, chance: random.Random) -> dict[s
     return {
         "features": [{"name": name, "description": f"the {name}", "project": "default"} for name in names],
         "featureStrategies": strategies,
-        "featureEnvironments": [
-            {"name": name, "featureName": name, "enabled": place % 7 != 3} for place, name in enumerate(names)
-        ],
+        "featureEnvironments": [{"name": name, "featureName": name, "enabled": place % 7 != 3} for place, name in enumerate(names)],
         "segments": [{"id": segment, "name": SEGMENT["name"]}],
         "featureTags": [{"featureName": name, "tagType": "team", "tagValue": "web"} for name in names[::4]],
         "tagTypes": [{"name": "team"}],
@@ -155,10 +151,7 @@ def strategies_of(name: str, segment: int, chance: random.Random) -> list[dict[s
 
 def contexts(count: int) -> list[dict[str, Any]]:
     """Return contexts of users in several regions."""
-    return [
-        {"userId": f"user-{number}", "properties": {"region": REGIONS[number % len(REGIONS)]}}
-        for number in range(count)
-    ]
+    return [{"userId": f"user-{number}", "properties": {"region": REGIONS[number % len(REGIONS)]}} for number in range(count)]
 
 
 def evaluated(server: Server, names: Sequence[str], asked: Sequence[Mapping[str, Any]]) -> list[Any]:

@@ -158,9 +158,7 @@ class Outage:
 
 
 @contextmanager
-def outage(
-    upstream: FakeUpstream, folder: Path, number: int = 2, callers: int = CALLERS, **env: str
-) -> Iterator[Outage]:
+def outage(upstream: FakeUpstream, folder: Path, number: int = 2, callers: int = CALLERS, **env: str) -> Iterator[Outage]:
     """Run a proxy with workers, and callers and a probe, until the block ends; all is well when it begins."""
     (folder / "code.py").write_text(CODE)
     upstream.replace(trapped("first"))

@@ -195,9 +195,7 @@ class PageClient:
             if each.method == "post" and each.action.endswith(action) and not each.action.endswith(OF_THE_FRAME)
         )
 
-    def press(
-        self, form: PageForm, do: str = "", *, token: str = USER_SECRET, **changes: str | Sequence[str] | None
-    ) -> Answer:
+    def press(self, form: PageForm, do: str = "", *, token: str = USER_SECRET, **changes: str | Sequence[str] | None) -> Answer:
         """Press a button of a form after typing into fields; `__` in a name stands for a dot."""
         typed = {name.replace("__", "."): each for name, each in changes.items()}
         fields = form.filled(typed)
@@ -214,10 +212,7 @@ class PageClient:
 
     def post_parts(self, path: str, fields: Sequence[tuple[str, str]], *, token: str = USER_SECRET) -> Answer:
         """POST a form with a file, as browsers do: the field `file` is one, which may not be chosen."""
-        body = (
-            b"".join(encode_part(name, value, file=name == "file") for name, value in fields)
-            + f"--{MARK}--\r\n".encode()
-        )
+        body = b"".join(encode_part(name, value, file=name == "file") for name, value in fields) + f"--{MARK}--\r\n".encode()
         headers = {"content-type": f"{MULTIPART}; boundary={MARK}"}
         return self.client.ask("POST", path, body, token=token, headers=headers)
 

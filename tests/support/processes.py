@@ -292,9 +292,7 @@ def call(*words: object, folder: Path, env: Mapping[str, str] | None = None, sec
 
 
 @contextmanager
-def _proxy(
-    name: str, command: Sequence[object], upstream_url: str, env: Mapping[str, str], *, wait_ready: Any
-) -> Iterator[Proxy]:
+def _proxy(name: str, command: Sequence[object], upstream_url: str, env: Mapping[str, str], *, wait_ready: Any) -> Iterator[Proxy]:
     port = int(env.get("PORT", 0)) or free_port()
     variables = proxy_environment(upstream_url, port, env)
     with scratch() as folder, running(name.replace(" ", "-"), command, env=variables, folder=folder) as program:

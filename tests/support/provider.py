@@ -60,11 +60,7 @@ class TestProvider:
     def sign_in(self, address: str, **claims: Any) -> str:
         """Sign a person in at the address that a server has sent a browser to. Returns the query of the answer."""
         query = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
-        assert (
-            query["response_type"] == "code"
-            and query["code_challenge_method"] == "S256"
-            and query["client_id"] == CLIENT
-        )
+        assert query["response_type"] == "code" and query["code_challenge_method"] == "S256" and query["client_id"] == CLIENT
         self.claims |= claims
         code = f"code-{len(self._codes)}"
         self._codes[code] = query

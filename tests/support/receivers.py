@@ -117,9 +117,7 @@ def sending(*clients: AppClient, networks: Sequence[str] = ()) -> Iterator[list[
         for client in clients:
             server = client.server
             reach = Reach(networks)
-            sender = Sender(
-                server.store, server.clock, client.log, server.attempts, reach, limits=LIMITS, poll_s=POLL_S
-            )
+            sender = Sender(server.store, server.clock, client.log, server.attempts, reach, limits=LIMITS, poll_s=POLL_S)
             sender.start()
             running.callback(sender.close)
             senders.append(sender)

@@ -52,12 +52,8 @@ class Side:
 
     def document(self) -> dict[str, Any]:
         """Return the document of the upstream for this scope."""
-        on = [
-            {**toggle(f"{name}-{self.upstream}-{self.scope}"), "project": project} for name, project in PROJECTS.items()
-        ]
-        off = [
-            {**toggle(f"{OFF}-{number}-{self.scope}"), "project": "p1", "enabled": False} for number in range(DISABLED)
-        ]
+        on = [{**toggle(f"{name}-{self.upstream}-{self.scope}"), "project": project} for name, project in PROJECTS.items()]
+        off = [{**toggle(f"{OFF}-{number}-{self.scope}"), "project": "p1", "enabled": False} for number in range(DISABLED)]
         return {"version": 2, "features": on + off}
 
 
@@ -160,9 +156,7 @@ class Model:
     def change(self, tables: Mapping[str, Table]) -> None:
         """Take other environments, as the file says them now."""
         known = self.environments
-        self.environments = {
-            name: known[name].after(table) if name in known else added(table) for name, table in tables.items()
-        }
+        self.environments = {name: known[name].after(table) if name in known else added(table) for name, table in tables.items()}
         self.publish()
 
     def settle(self, names: Iterable[str]) -> None:
@@ -195,9 +189,7 @@ def requests_of(key: str) -> tuple[Requested, ...]:
     return OF_SERVERS if key.startswith(SERVER_TOKEN) else OF_APPS
 
 
-def converse(
-    connection: http.client.HTTPConnection, key: str, requested: Requested, headers: Mapping[str, str]
-) -> Reply:
+def converse(connection: http.client.HTTPConnection, key: str, requested: Requested, headers: Mapping[str, str]) -> Reply:
     """Send a request on a connection, and return the reply; 304 stands for itself. Raises OSError and HTTPException."""
     method, path, body = requested
     own = {"Authorization": key, **({"Content-Type": "application/json"} if body else {})}

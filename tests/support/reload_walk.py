@@ -389,9 +389,7 @@ class ReloadWalk:
         if self.single:
             return of_one | of_each
         return (
-            of_one
-            | of_each
-            | {"a key moves": self.move_key, "an environment comes": self.add, "an environment goes": self.remove}
+            of_one | of_each | {"a key moves": self.move_key, "an environment comes": self.add, "an environment goes": self.remove}
         )
 
     def draw(self, tables: dict[str, Table]) -> str:
@@ -419,9 +417,7 @@ class ReloadWalk:
 
     def _take_key(self, tables: dict[str, Table]) -> tuple[str, str]:
         """Take a key away from an environment. Returns both, also if there is no key to take: then the key is a new one."""
-        found = [
-            (name, key) for name, table in tables.items() for key in table.keys[1:] if key not in self.model.published
-        ]
+        found = [(name, key) for name, table in tables.items() for key in table.keys[1:] if key not in self.model.published]
         if not found:
             self.add_key(tables)
             return self.draw(tables), f"client-key-new-{self._make()}"
@@ -446,9 +442,7 @@ class ReloadWalk:
         if self.random.random() < 0.5:
             side = replace(side, prefix="" if side.prefix else "t")
         else:
-            side = replace(
-                side, project=self.random.choice([each for each in ("", "p1", "p2") if each != side.project])
-            )
+            side = replace(side, project=self.random.choice([each for each in ("", "p1", "p2") if each != side.project]))
         self._to(tables, name, side)
 
     def add(self, tables: dict[str, Table]) -> None:
@@ -532,9 +526,7 @@ class ReloadWalk:
             change(tables)
         name = self.draw(tables)
         tables[name] = replace(tables[name], options=tuple({**dict(tables[name].options), **wrong}.items()))
-        self._load(
-            self._text(tables, head), lambda: [line for line in self.lines(REFUSED) if problem in line["problems"]]
-        )
+        self._load(self._text(tables, head), lambda: [line for line in self.lines(REFUSED) if problem in line["problems"]])
         tried = {key for table in tables.values() for key in table.keys}
         for key in {key for table in self.model.tables.values() for key in table.keys} | tried:
             self._compare(key)

@@ -45,9 +45,7 @@ def document(*features: dict[str, Any]) -> dict[str, Any]:
     return {"version": 2, "features": list(features)}
 
 
-async def answer_as_server(
-    served: object, replies: Mapping[str, Answer], request: Request, reader: Any, writer: Writer
-) -> None:
+async def answer_as_server(served: object, replies: Mapping[str, Answer], request: Request, reader: Any, writer: Writer) -> None:
     """Answer as a flag server that serves a document does, unless `replies` has an answer for the last part of the path."""
     special = replies.get(request.path.rpartition("/")[2])
     if special is not None and not isinstance(special, bytes):
@@ -75,9 +73,7 @@ class Proxy:
         self.app = app
         self._client = client
 
-    async def ask(
-        self, method: str, target: str, headers: Mapping[str, str] | None = None, body: object = None
-    ) -> httpx.Response:
+    async def ask(self, method: str, target: str, headers: Mapping[str, str] | None = None, body: object = None) -> httpx.Response:
         """Return the answer to a request; `headers` may bring another `authorization`, a body becomes JSON."""
         given = {"authorization": KEY, **(headers or {})}
         return await self._client.request(method, target, headers=given, json=body)
@@ -175,9 +171,7 @@ class Scene:
 
 
 @asynccontextmanager
-async def running_app(
-    options: ProxyOptions, clock: FakeClock, stderr: io.StringIO, *, ready: bool
-) -> AsyncIterator[ProxyApp]:
+async def running_app(options: ProxyOptions, clock: FakeClock, stderr: io.StringIO, *, ready: bool) -> AsyncIterator[ProxyApp]:
     """Run an application on a clock until the block ends, with its log in `stderr`; with `ready` wait until it is ready."""
     with redirect_stderr(stderr), pytest.MonkeyPatch.context() as patch:
         patch.setattr("flagsvc.proxy.generations.setup.SystemClock", lambda: clock)

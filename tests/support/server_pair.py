@@ -179,9 +179,7 @@ class RealServer:
         self._run("DELETE FROM users WHERE id > 0")
         for number, (name, roles) in enumerate(ROLES.items(), 101):
             self._run("INSERT INTO users (id, username, name) VALUES (%s, %s, %s)", number, name, name)
-            token = (
-                "INSERT INTO personal_access_tokens (secret, description, user_id, expires_at) VALUES (%s, 'd', %s, %s)"
-            )
+            token = "INSERT INTO personal_access_tokens (secret, description, user_id, expires_at) VALUES (%s, 'd', %s, %s)"
             self._run(token, f"user:{name}", number, "2100-01-01")
             for role in roles:
                 granted = "INSERT INTO role_user (role_id, user_id, project) SELECT id, %s, 'default' FROM roles WHERE name = %s"

@@ -108,9 +108,7 @@ class Serving:
             dialects=dialects,
         )
 
-    def ask(
-        self, method: bytes, path: bytes, query: bytes = b"", headers: Headers | None = None, body: bytes = b""
-    ) -> Response:
+    def ask(self, method: bytes, path: bytes, query: bytes = b"", headers: Headers | None = None, body: bytes = b"") -> Response:
         """Return the answer to a request with the key of this object. The answer must need no awaiting."""
         admitted = self.service.admit(request(method, path, query, headers, self.key))
         if isinstance(admitted, Call):
@@ -120,9 +118,7 @@ class Serving:
         return admitted
 
 
-def request(
-    method: bytes, path: bytes, query: bytes = b"", headers: Headers | None = None, key: bytes = b"k"
-) -> Request:
+def request(method: bytes, path: bytes, query: bytes = b"", headers: Headers | None = None, key: bytes = b"k") -> Request:
     """Return a request with a client key; without one if the key is empty."""
     keys: Headers = [(b"authorization", key)] if key else []
     return Request(method, path, query, [*keys, *(headers or [])], peer="192.0.2.1")

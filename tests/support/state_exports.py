@@ -22,6 +22,5 @@ EXPORTS: dict[int, dict[str, Any]] = {
     1: {"version": 1, "features": [INLINE], "strategies": []},
     2: {"version": 2, "features": [INLINE], "strategies": [], **SHARED},
     3: {"version": 3, "features": [FLAG], "strategies": [], **SHARED, **PLACED},
-    4: {"version": 4, "features": [FLAG], "strategies": [], **SHARED, **PLACED}
-    | {"segments": [], "featureStrategySegments": []},
+    4: {"version": 4, "features": [FLAG], "strategies": [], **SHARED, **PLACED} | {"segments": [], "featureStrategySegments": []},
 }

@@ -232,9 +232,7 @@ class GeneratedRequest:
         path = b"/proxy/all" if self.everything else b"/proxy"
         headers = [(b"authorization", b"k")] + ([] if tag is None else [(b"if-none-match", tag)])
         if self.method != b"POST":
-            pairs = [
-                (f"properties[{name[2:]}]" if name.startswith("p:") else name, text) for name, text in self.context
-            ]
+            pairs = [(f"properties[{name[2:]}]" if name.startswith("p:") else name, text) for name, text in self.context]
             return Request(self.method, path, urlencode(pairs).encode(), headers, peer="192.0.2.1"), b""
         own = {name: text for name, text in self.context if not name.startswith("p:")}
         properties = {name[2:]: text for name, text in self.context if name.startswith("p:")}
@@ -257,9 +255,7 @@ def asks(draw: st.DrawFn) -> GeneratedRequest:
     context = draw(st.dictionaries(sent, texts, max_size=4))
     if draw(st.booleans()):
         context["userId"] = draw(st.sampled_from(["1", "2"]))
-    return GeneratedRequest(
-        draw(methods), draw(st.booleans()), tuple(sorted(context.items())), draw(named), draw(times)
-    )
+    return GeneratedRequest(draw(methods), draw(st.booleans()), tuple(sorted(context.items())), draw(named), draw(times))
 
 
 @st.composite

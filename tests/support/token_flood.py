@@ -86,9 +86,7 @@ class Flood:
             lines = ["POST /edge/validate HTTP/1.1", "Host: flags", "Content-Type: application/json"]
             lines.append(f"Content-Length: {len(body)}")
         if self._local is None:
-            lines.append(
-                f"X-Forwarded-For: 198.{random.randint(18, 19)}.{random.randint(0, 255)}.{random.randint(1, 254)}"
-            )
+            lines.append(f"X-Forwarded-For: 198.{random.randint(18, 19)}.{random.randint(0, 255)}.{random.randint(1, 254)}")
         return "\r\n".join([*lines, "", body]).encode()
 
     def send(self) -> None:
@@ -104,9 +102,7 @@ class Flood:
     async def _open(self) -> None:
         try:
             loop = asyncio.get_running_loop()
-            _, caller = await loop.create_connection(
-                lambda: Caller(self), "127.0.0.1", self._port, local_addr=self._local
-            )
+            _, caller = await loop.create_connection(lambda: Caller(self), "127.0.0.1", self._port, local_addr=self._local)
         except OSError:
             self.failed += 1
             self.settled.set()
@@ -135,11 +131,7 @@ async def main(port: int, seconds: float, rate: float, source: str, route: str) 
     """Flood, and print what came of it."""
     flood = Flood(port, source, route)
     await flood.run(seconds, rate)
-    print(
-        json.dumps(
-            {"sent": flood.sent, "failed": flood.failed, "connections": len(flood.every), "statuses": flood.statuses}
-        )
-    )
+    print(json.dumps({"sent": flood.sent, "failed": flood.failed, "connections": len(flood.every), "statuses": flood.statuses}))
 
 
 if __name__ == "__main__":

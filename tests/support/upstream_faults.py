@@ -51,9 +51,7 @@ def refusals() -> list[Fault]:
             451,
         )
     ]
-    plain += [
-        Fault(f"status {status}", reply(status, WORSE)) for status in (500, 501, 502, 503, 504, 511, 599, 600, 999)
-    ]
+    plain += [Fault(f"status {status}", reply(status, WORSE)) for status in (500, 501, 502, 503, 504, 511, 599, 600, 999)]
     wishes = (
         *("0", "1", "120", "-5", "1e999", "nan", "9" * 400, "soon", "Wed, 21 Oct 2015 07:28:00 GMT"),
         "Fri, 31 Dec 9999 23:59:59 GMT",

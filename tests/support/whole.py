@@ -87,8 +87,7 @@ def check_step(step: Step) -> None:
         [drawn] = [
             each
             for each in step.ranges
-            if each.first is not None
-            and each.first <= (each.first if step.bucket is None else step.bucket) <= (each.last or 0)
+            if each.first is not None and each.first <= (each.first if step.bucket is None else step.bucket) <= (each.last or 0)
         ]
         assert drawn.name == step.drawn
     elif isinstance(step, ConstraintStep):

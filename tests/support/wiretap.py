@@ -141,7 +141,5 @@ def found(words: Iterable[str], content: bytes) -> list[str]:
 def base64_of(word: str) -> list[bytes]:
     """Return the base64 text of a word at each possible offset, without the ends that depend on its neighbours."""
     return [
-        packed[keep:-4]
-        for shift, keep in ((0, 0), (1, 4), (2, 4))
-        for packed in [base64.b64encode(b"x" * shift + word.encode())]
+        packed[keep:-4] for shift, keep in ((0, 0), (1, 4), (2, 4)) for packed in [base64.b64encode(b"x" * shift + word.encode())]
     ]

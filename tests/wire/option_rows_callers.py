@@ -78,9 +78,7 @@ CALLERS_ADDRESS = tuple(toggle(name, ("remoteAddress", address)) for name, addre
 
 def trusting(text: str, seen: str, native: object = None) -> Row:
     """Return a row of trustProxy: which address counts as the caller's when a request comes from 127.0.0.1 over three proxies."""
-    return Row(
-        "trustProxy", text, names(headers=FORWARDED), [seen], ["peer"], native=native or text, features=CALLERS_ADDRESS
-    )
+    return Row("trustProxy", text, names(headers=FORWARDED), [seen], ["peer"], native=native or text, features=CALLERS_ADDRESS)
 
 
 def preflighted(name: str, text: str, field: str, seen: str, unset: str, native: object = None) -> Row:
@@ -123,9 +121,7 @@ CALLERS = (
         [200, 200],
         [404, 404],
     ),
-    Row(
-        "enableAllEndpoint", "1", statuses(ask("/proxy/all"), ask("/proxy/all", method="POST")), [200, 200], [501, 501]
-    ),
+    Row("enableAllEndpoint", "1", statuses(ask("/proxy/all"), ask("/proxy/all", method="POST")), [200, 200], [501, 501]),
     Row(
         "dialects",
         "Frontend",

@@ -95,9 +95,7 @@ enrichers = [add]
 HASHED = {
     "name": "hashed",
     "enabled": True,
-    "strategies": [
-        {"name": "flexibleRollout", "parameters": {"rollout": "50", "stickiness": "userId", "groupId": "Ωgrp"}}
-    ],
+    "strategies": [{"name": "flexibleRollout", "parameters": {"rollout": "50", "stickiness": "userId", "groupId": "Ωgrp"}}],
 }
 VARIED = toggle("varied", variants=[{"name": "blue", "weight": 1000}])
 
@@ -211,13 +209,9 @@ LOGGING = (
 )
 
 
-def bootstrapped(
-    name: str, text: str | Callable[[Scene], object], asked: list[tuple[str, str | None]], **files: str
-) -> Row:
+def bootstrapped(name: str, text: str | Callable[[Scene], object], asked: list[tuple[str, str | None]], **files: str) -> Row:
     """Return a row of an option of the bootstrap document, and what its server is asked for."""
-    return Row(
-        name, text, see.bootstrap, (200, asked), (503, []), files={f"{each}.json": files[each] for each in files}
-    )
+    return Row(name, text, see.bootstrap, (200, asked), (503, []), files={f"{each}.json": files[each] for each in files})
 
 
 BEARER = {"Authorization": "Bearer x"}
@@ -229,9 +223,7 @@ EXPERIMENTAL = (
     ),
     bootstrapped("expBootstrap", lambda scene: f"{scene.other.url}/a.json", [("/a.json", None)]),
     bootstrapped("expBootstrap.url", "{other}/some/flags.json?x=1", [("/some/flags.json?x=1", None)]),
-    bootstrapped(
-        "expBootstrap.url", "file://{folder}/flags.json", [], flags=json.dumps(document(toggle("from-a-file")))
-    ),
+    bootstrapped("expBootstrap.url", "file://{folder}/flags.json", [], flags=json.dumps(document(toggle("from-a-file")))),
     Row(
         "expBootstrap.urlHeaders.Authorization",
         "Bearer some-token",

@@ -182,9 +182,7 @@ def shown(name: str, text: str, unset: object, **beside: str) -> Row:
 
 
 UPSTREAM = (
-    Row(
-        "upstreamCa", "{folder}/ca.pem", first_attempt("certificate"), (200, False), (503, True), tls=AUTHORITY.server()
-    ),
+    Row("upstreamCa", "{folder}/ca.pem", first_attempt("certificate"), (200, False), (503, True), tls=AUTHORITY.server()),
     shown("upstreamCert", "{folder}/both.pem", (503, False)),
     shown("upstreamKey", "{folder}/key.pem", refused("upstreamCert"), upstreamCert=CERT),
     shown("upstreamKeyPassword", PASSWORD, refused("upstreamKey"), upstreamCert=CERT, upstreamKey=LOCKED),

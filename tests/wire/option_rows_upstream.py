@@ -56,9 +56,7 @@ async def impact_metrics(scene: Scene, options: ProxyOptions) -> object:
     counter = {"help": "h", "type": "counter", "samples": [{"value": 2}]}
     reported = [{"name": name, **counter} for name in ("sales", "errors")]
     async with scene.proxy(options) as proxy:
-        answer = await proxy.ask(
-            "POST", "/api/frontend/client/metrics", body={"appName": "a", "impactMetrics": reported}
-        )
+        answer = await proxy.ask("POST", "/api/frontend/client/metrics", body={"appName": "a", "impactMetrics": reported})
         assert answer.status_code == 200
     return [metric["name"] for sent in scene.bodies("metrics") for metric in sent["impactMetrics"]]
 

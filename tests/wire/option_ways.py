@@ -123,9 +123,7 @@ def given(row: Row, way: str, scene: Scene, port: int = 0) -> ProxyOptions:
     """Return the options that a row gives by one way, beside the usual ones. Raises ConfigurationError."""
     others = {**USUAL, **row.beside}
     others = {
-        name: fill(text, scene, port)
-        for name, text in others.items()
-        if name not in (row.name, *row.without) or name in row.beside
+        name: fill(text, scene, port) for name, text in others.items() if name not in (row.name, *row.without) or name in row.beside
     }
     if way in (CODE, DEFAULT_IN_CODE):
         return in_code(row, way, scene, others, port)

@@ -61,9 +61,7 @@ BODIES: dict[Shape | None, bytes] = {
 }
 BODIES[CLIENT_METRICS] = BODIES[METRICS]
 BODIES[CLIENT_REGISTRATION] = BODIES[REGISTRATION]
-BODIES[BULK] = (
-    b'{"applications":[{"appName":"a","instanceId":"i"}],"metrics":[{"featureName":"on","appName":"a","yes":1}]}'
-)
+BODIES[BULK] = b'{"applications":[{"appName":"a","instanceId":"i"}],"metrics":[{"featureName":"on","appName":"a","yes":1}]}'
 BODIES[TOKENS] = b'{"tokens":["nobody\'s"]}'
 """A good body for each schema."""
 MALFORMED = (
@@ -180,10 +178,7 @@ def test_a_key_counts_in_its_header_alone(opened: Opener, row: ProxyRoute) -> No
     elsewhere = {"cookie": f"authorization={right}", "x-authorization": right, "proxy-authorization": right}
     assert asked(wire, row, None, headers=elsewhere).status == 401
     described = [("content-type", "application/json")]
-    assert (
-        wire.ask(row.method, f"{place(row)}?authorization={right}", described, key=None, body=BODIES[row.body]).status
-        == 401
-    )
+    assert wire.ask(row.method, f"{place(row)}?authorization={right}", described, key=None, body=BODIES[row.body]).status == 401
     other = opened(**EVERYTHING_ON, client_keys_header_name="x-key")
     refused = asked(other, row, right)
     assert refused.status == 401

@@ -46,9 +46,7 @@ async def test_one_connection_id_for_each_proxy(tmp_path: Path) -> None:
                 await until(lambda: around.received("register"))
                 await proxy.named("on")
             headers = {request.headers["unleash-connection-id"] for request in around.upstream.requests}
-            payloads = {
-                json.loads(request.body)["connectionId"] for request in around.upstream.requests if request.body
-            }
+            payloads = {json.loads(request.body)["connectionId"] for request in around.upstream.requests if request.body}
             assert headers == payloads and len(headers) == 1
             seen.append(headers)
     assert all(uuid.UUID(each).version == 4 for headers in seen for each in headers) and seen[0] != seen[1]
@@ -57,9 +55,7 @@ async def test_one_connection_id_for_each_proxy(tmp_path: Path) -> None:
 @pytest.mark.parametrize("source", ["upstream", "file", "bootstrap", "storage"])
 async def test_project_and_prefix_hold_whatever_the_source(source: str, tmp_path: Path) -> None:
     """If a source does not filter, toggles of other projects or names are dropped, also from the document for SDKs."""
-    flags = document(
-        toggle("shop.cart", project="shop"), toggle("shop.bag", project="other"), toggle("cart", project="shop")
-    )
+    flags = document(toggle("shop.cart", project="shop"), toggle("shop.bag", project="other"), toggle("cart", project="shop"))
     (tmp_path / "flags.json").write_text(json.dumps(flags))
     more: dict[str, Any] = {"project_name": "shop", "name_prefix": "shop."}
     more |= {"exp_server_side_sdk_config_tokens": "token"}

@@ -268,9 +268,7 @@ def test_addresses_behind_a_proxy(opened: Opener) -> None:
         for forwarded in ("192.0.2.1", "192.0.2.2", "192.0.2.1", "203.0.113.1, 192.0.2.2")
     ]
     assert found == [200, 200, 429, 429]
-    untrusted = [
-        wire.get("/proxy", {"x-forwarded-for": f"192.0.2.{number}"}, peer="198.51.100.7") for number in range(2)
-    ]
+    untrusted = [wire.get("/proxy", {"x-forwarded-for": f"192.0.2.{number}"}, peer="198.51.100.7") for number in range(2)]
     assert [each.status for each in untrusted] == [200, 429]
 
 

@@ -19,9 +19,7 @@ from support.wirekit import KEY, TOKEN, Answer, Opener, Wire, asking
 
 MANY: dict[str, Any] = {
     "version": 2,
-    "features": [
-        {"name": f"feature-{number}", "enabled": True, "strategies": [{"name": "default"}]} for number in range(40)
-    ],
+    "features": [{"name": f"feature-{number}", "enabled": True, "strategies": [{"name": "default"}]} for number in range(40)],
 }
 TARGETS = ("/proxy", "/proxy/all", "/proxy/health", "/docs/openapi.json", "/docs/openapi", "/proxy/client/features")
 
@@ -251,9 +249,7 @@ def test_an_enricher_may_read_the_address(opened: Opener) -> None:
 
 
 MARK = "x-evil"
-SPLITS = tuple(
-    f"a{end}{MARK}: 1" for end in ("\r\n", "\n", "\r", "\r\n\r\n", "\0", "\x0b", "\x0c", "\x85", "%0d%0a", "\\r\\n")
-)
+SPLITS = tuple(f"a{end}{MARK}: 1" for end in ("\r\n", "\n", "\r", "\r\n\r\n", "\0", "\x0b", "\x0c", "\x85", "%0d%0a", "\\r\\n"))
 REFLECTED = ("access-control-request-headers", "access-control-request-method", "origin", "accept-encoding", "if-none-match",
              "host", "content-type", "x-forwarded-for", "authorization")  # fmt: skip
 """Request headers that affect the answer's head, or look as if they did."""

@@ -25,9 +25,7 @@ def report(toggles: object, **more: object) -> dict[str, object]:
 def test_metrics_are_counted(opened: Opener, target: str, key: str) -> None:
     """200 `OK`, with a client key or a server-side token; counts add up."""
     wire = opened()
-    body = report(
-        {"on": {"yes": 2, "no": 1, "variants": {"disabled": 3}}, "varied": {"yes": 1, "variants": {"blue": 1}}}
-    )
+    body = report({"on": {"yes": 2, "no": 1, "variants": {"disabled": 3}}, "varied": {"yes": 1, "variants": {"blue": 1}}})
     for _ in range(2):
         answer = wire.post(target, body, key=key)
         assert (answer.status, answer.body) == (200, b"OK")

@@ -91,9 +91,7 @@ async def both(folder: Path) -> AsyncIterator[Both]:
 
 async def get(proxy: Proxy, path: str, key: str, **headers: str) -> httpx.Response:
     """Return the answer to a GET with a key."""
-    return await proxy.ask(
-        "GET", path, {"authorization": key, **{name.replace("_", "-"): each for name, each in headers.items()}}
-    )
+    return await proxy.ask("GET", path, {"authorization": key, **{name.replace("_", "-"): each for name, each in headers.items()}})
 
 
 async def post(proxy: Proxy, path: str, key: str, body: object) -> int:
@@ -144,9 +142,7 @@ async def test_each_key_sees_its_toggles(
         async with around.around.proxy(single) as alone:
             own = "sdk-token" if keys is KEYS else KEY
             expected = [await get(alone, path, key) for key in (own, own, "nobody", TOKENS["a"], "")]
-    assert [(each.status_code, each.content) for each in refused] == [
-        (each.status_code, each.content) for each in expected
-    ]
+    assert [(each.status_code, each.content) for each in refused] == [(each.status_code, each.content) for each in expected]
 
 
 async def test_answers_to_the_same_document(tmp_path: Path) -> None:

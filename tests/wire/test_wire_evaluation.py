@@ -201,10 +201,7 @@ def test_a_toggle_and_a_custom_strategy_of_one_name_are_told_apart(opened: Opene
         wire = opened(document=document(*features), strategies={"broken": Broken()}, enrichers=[give_odd_region])
         for _ in range(3):
             assert wire.get("/proxy").names == ["rescued"]
-        named = [
-            {name: line.fields[name] for name in ("toggle", "strategy") if name in line.fields}
-            for line in wire.log.lines
-        ]
+        named = [{name: line.fields[name] for name in ("toggle", "strategy") if name in line.fields} for line in wire.log.lines]
         assert sorted(named, key=str) == [{"strategy": "broken"}, {"toggle": "broken"}]
 
 

@@ -13,9 +13,7 @@ import pytest
 from support.wirekit import KEY, TOKEN, Answer, Opener, asking
 
 URL = "/api/frontend"
-NO_KEY = {
-    "message": "This endpoint requires an API token. Please add an authorization header to your request with a valid token"
-}
+NO_KEY = {"message": "This endpoint requires an API token. Please add an authorization header to your request with a valid token"}
 OTHER_TYPE = {"message": "invalid token: expected a different token type for this endpoint"}
 REPORT = {"appName": "a", "bucket": {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {}}}
 PLAIN_VARIANT = {"name": "disabled", "enabled": False, "feature_enabled": True, "featureEnabled": True}
@@ -55,9 +53,7 @@ def test_the_shape_of_an_answer(opened: Opener) -> None:
     assert answer.header("access-control-expose-headers") == "ETag"
 
 
-@pytest.mark.parametrize(
-    "alias", ["/api/proxy", "/api//frontend//", "//api/frontend", "/api/frontend/", "/API/Frontend"]
-)
+@pytest.mark.parametrize("alias", ["/api/proxy", "/api//frontend//", "//api/frontend", "/api/frontend/", "/API/Frontend"])
 def test_other_spellings_of_the_path(opened: Opener, alias: str) -> None:
     """They have the same answer and the same entity tag."""
     wire = opened(document=DOCUMENT)
@@ -184,9 +180,7 @@ def test_a_query_is_read(opened: Opener, query: str, field: str, value: str) -> 
 )
 def test_what_cannot_be_read_is_ignored(opened: Opener, query: str, field: str) -> None:
     """The answer is 200, and the field is missing: it is in no list, and not empty."""
-    wire = opened(
-        document={"features": [asking(field, "NOT_IN", "x"), asking(field, "STR_CONTAINS", "", name="there")]}
-    )
+    wire = opened(document={"features": [asking(field, "NOT_IN", "x"), asking(field, "STR_CONTAINS", "", name="there")]})
     assert wire.get(f"{URL}?{query}").names == ["asked"]
 
 
@@ -305,9 +299,7 @@ def test_the_hint_has_the_base_path(opened: Opener) -> None:
     assert wire.get("/base/api/frontend/features/z").json()["name"] == "z"
 
 
-@pytest.mark.parametrize(
-    "path", ["/client/features", "/health", "/internal-backstage/prometheus", "/features", "/features/"]
-)
+@pytest.mark.parametrize("path", ["/client/features", "/health", "/internal-backstage/prometheus", "/features", "/features/"])
 def test_paths_that_are_none(opened: Opener, path: str) -> None:
     """They are 404 as JSON; another method of a known path is 405."""
     wire = opened(document=DOCUMENT)

@@ -114,9 +114,7 @@ async def test_a_token_that_opens_nothing(path: str, token: str) -> None:
         for _ in range(2):
             answer = await scene.ask(path, token)
             assert (answer.status_code, answer.text, answer.headers) == (401, wrong.text, wrong.headers)
-        assert scene.questions() == ([] if token == DEV else [[token]]), (
-            "another upstream's token is not shown to this one"
-        )
+        assert scene.questions() == ([] if token == DEV else [[token]]), "another upstream's token is not shown to this one"
 
 
 async def test_only_listed_keys() -> None:
@@ -125,9 +123,7 @@ async def test_only_listed_keys() -> None:
         for token in (FRONT, BACK, UNKNOWN):
             assert [await scene.status(path, token) for path in (*LISTS, *DOCUMENTS)] == [401] * 8
         body = {"tokens": [FRONT, LISTED]}
-        assert [
-            each["token"] for each in decoded(await scene.ask("/edge/validate", None, "POST", json=body))["tokens"]
-        ] == [LISTED]
+        assert [each["token"] for each in decoded(await scene.ask("/edge/validate", None, "POST", json=body))["tokens"]] == [LISTED]
         assert scene.questions() == []
 
 
@@ -156,9 +152,7 @@ async def test_tags_of_answers() -> None:
 async def test_which_of_these_are_tokens() -> None:
     """Our own /edge/validate tells of listed keys and tokens what they open, before and after a token was used."""
     async with token_scene(exp_server_side_sdk_config_tokens=["server-key"]) as scene:
-        body = {
-            "tokens": [FRONT, FRONT_A, FRONT_AB, BACK_B, LEGACY, ADMIN, UNKNOWN, DEV, LISTED, "server-key", "a b", ""]
-        }
+        body = {"tokens": [FRONT, FRONT_A, FRONT_AB, BACK_B, LEGACY, ADMIN, UNKNOWN, DEV, LISTED, "server-key", "a b", ""]}
         expected = {
             FRONT: ("frontend", ["*"], "production"),
             FRONT_A: ("frontend", ["a"], "production"),
@@ -172,17 +166,12 @@ async def test_which_of_these_are_tokens() -> None:
             answer = await scene.ask("/edge/validate", None, "POST", json=body)
             assert (
                 answer.status_code == 200
-                and {
-                    each["token"]: (each["type"], each["projects"], each["environment"])
-                    for each in decoded(answer)["tokens"]
-                }
+                and {each["token"]: (each["type"], each["projects"], each["environment"]) for each in decoded(answer)["tokens"]}
                 == expected
             )
             for token in (FRONT, FRONT_A, FRONT_AB, LEGACY):
                 assert await scene.status("/proxy", token) == 200
-        assert [sorted(each) for each in scene.questions()] == [
-            sorted([FRONT, FRONT_A, FRONT_AB, BACK_B, LEGACY, ADMIN, UNKNOWN])
-        ]
+        assert [sorted(each) for each in scene.questions()] == [sorted([FRONT, FRONT_A, FRONT_AB, BACK_B, LEGACY, ADMIN, UNKNOWN])]
 
 
 async def test_tokens_cannot_be_told_now() -> None:
@@ -201,9 +190,7 @@ async def test_addresses_behind_a_proxy() -> None:
     async with token_scene(trust_proxy="true", token_lookup_rate=1) as scene:
         assert await scene.status("/proxy", UNKNOWN) == 401  # this second's budget
         flood = [
-            asyncio.ensure_future(
-                scene.ask("/proxy", f"{UNKNOWN}-{number}", headers={"x-forwarded-for": "198.51.100.9"})
-            )
+            asyncio.ensure_future(scene.ask("/proxy", f"{UNKNOWN}-{number}", headers={"x-forwarded-for": "198.51.100.9"}))
             for number in range(MAX_WAITING // 2 + 30)
         ]
         other = asyncio.ensure_future(scene.ask("/proxy", FRONT, headers={"x-forwarded-for": "198.51.101.9"}))

@@ -122,9 +122,7 @@ async def test_a_report() -> None:
 # ---- methods and paths
 
 
-@pytest.mark.parametrize(
-    ("path", "token"), [("/proxy", FRONT_A), ("/api/frontend", FRONT_A), ("/api/client/features", BACK_B)]
-)
+@pytest.mark.parametrize(("path", "token"), [("/proxy", FRONT_A), ("/api/frontend", FRONT_A), ("/api/client/features", BACK_B)])
 async def test_head(path: str, token: str) -> None:
     """It is answered like GET, without a body, also where the token is unknown or cannot be looked up."""
     async with token_scene() as scene:

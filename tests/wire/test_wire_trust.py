@@ -70,9 +70,7 @@ def seen(opened: Opener, trust: bool | tuple[str, ...], forwarded: str | None, p
         (PRIVATE, "1.1.1.1, fe80::1, 100.64.0.1", "127.0.0.1", "100.64.0.1"),
     ],
 )
-def test_the_walk(
-    opened: Opener, trust: bool | tuple[str, ...], forwarded: str | None, peer: str, address: str
-) -> None:
+def test_the_walk(opened: Opener, trust: bool | tuple[str, ...], forwarded: str | None, peer: str, address: str) -> None:
     """The caller's address under each form of the option."""
     assert seen(opened, trust, forwarded, peer, address)
 

@@ -43,9 +43,7 @@ def read_connection(
     wrong = [resolved.problems[name] for name in CONNECTION_OPTIONS if name in resolved.problems]
     if wrong:
         raise ConfigurationError(wrong)
-    http, https, exempt, strict, authorities, cert, key, password = (
-        resolved.values[name] for name in CONNECTION_OPTIONS
-    )
+    http, https, exempt, strict, authorities, cert, key, password = (resolved.values[name] for name in CONNECTION_OPTIONS)
     own = None if cert is None else CertificateFiles(OWN, cert, key, password)
     return Outbound(http, https, exempt), Trust(strict and not insecure, authorities, own, tuple(more_authorities))
 

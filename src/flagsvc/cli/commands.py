@@ -21,9 +21,7 @@ class Command(NamedTuple):
 class Subcommand:
     """A command that shares its module with others. `text` is its description in the help."""
 
-    def __init__(
-        self, text: str, add_arguments: Callable[[ArgumentParser], None], run: Callable[[Namespace], int]
-    ) -> None:
+    def __init__(self, text: str, add_arguments: Callable[[ArgumentParser], None], run: Callable[[Namespace], int]) -> None:
         self.__doc__ = text
         self.add_arguments = add_arguments
         self.run = run
@@ -48,9 +46,7 @@ COMMANDS = (
     ),
     Command("server backup", "flagsvc.cli.team.database:BACKUP", "write the flag server's database into a file"),
     Command("server restore", "flagsvc.cli.team.database:RESTORE", "make a database what it was at a backup"),
-    Command(
-        "server seed apply", "flagsvc.cli.team.database:APPLY", "make the database what a seed file says, or plan it"
-    ),
+    Command("server seed apply", "flagsvc.cli.team.database:APPLY", "make the database what a seed file says, or plan it"),
     Command("config", "flagsvc.cli.programs:CONFIG", "show what is set, where each value came from, and what is odd"),
     Command("evaluate", "flagsvc.cli.evaluate", "evaluate a document of flags without a server"),
     Command("validate", "flagsvc.cli.import_:VALIDATE", "ask a flag server whether a file of flags can be imported"),
@@ -69,9 +65,7 @@ COMMANDS = (
 
 BY_NAME = {command.name: command for command in COMMANDS}
 PREFIXES = tuple(
-    dict.fromkeys(
-        " ".join(words[:count]) for words in (name.split() for name in BY_NAME) for count in range(1, len(words) + 1)
-    )
+    dict.fromkeys(" ".join(words[:count]) for words in (name.split() for name in BY_NAME) for count in range(1, len(words) + 1))
 )
 """Every command, and every beginning of the name of one, in whole words: `server`, `server token`, `server token create`."""
 

@@ -79,9 +79,7 @@ def build_flag(action: Action) -> CommandFlag:
         words = kinds[action.dest].words
     text = (action.help or "").replace("%%", "%").partition(" [")[0].partition("; ")[0]
     takes = action.nargs != 0
-    return CommandFlag(
-        action.option_strings[-1], text, str(action.metavar or ""), words, takes, takes and action.nargs != "?"
-    )
+    return CommandFlag(action.option_strings[-1], text, str(action.metavar or ""), words, takes, takes and action.nargs != "?")
 
 
 # ---- bash

@@ -154,9 +154,7 @@ def open_document(document: object, args: argparse.Namespace, settings: dict[str
     try:
         unfolded = Unfolded(document, options)
     except DocumentError as error:
-        raise ConfigurationError(
-            [f"`{describe_source(args.document)}` is no client-features document: {error}"]
-        ) from None
+        raise ConfigurationError([f"`{describe_source(args.document)}` is no client-features document: {error}"]) from None
     for problem in unfolded.compiled.problems:
         warn(f"{'served with an odd value' if problem.served else 'left out'}: {problem}")
     return unfolded
@@ -164,9 +162,7 @@ def open_document(document: object, args: argparse.Namespace, settings: dict[str
 
 def read_context(pairs: Sequence[str]) -> Context:
     """Return the context of `name=value` pairs, which are read like the proxy's query string."""
-    problems = [
-        f"--context `{pair}`: expected NAME=VALUE" for pair in pairs if not pair.partition("=")[1] or pair[0] == "="
-    ]
+    problems = [f"--context `{pair}`: expected NAME=VALUE" for pair in pairs if not pair.partition("=")[1] or pair[0] == "="]
     names = [pair.partition("=")[0] for pair in pairs]
     problems += [f"--context `{name}` is given twice" for name in sorted(FIELDS) if names.count(name) > 1]
     if problems:
@@ -177,9 +173,7 @@ def read_context(pairs: Sequence[str]) -> Context:
         wrong = ((place.removeprefix("/query/"), rule) for place, rule in error.problems)
         raise ConfigurationError([f"--context `{place}`: {rule}" for place, rule in wrong]) from None
     if context.current_time is None and any(pair.startswith("currentTime=") and pair[12:] for pair in pairs):
-        raise ConfigurationError(
-            ["--context `currentTime`: expected a date, such as 2026-12-24 or 2026-12-24T18:00:00Z"]
-        )
+        raise ConfigurationError(["--context `currentTime`: expected a date, such as 2026-12-24 or 2026-12-24T18:00:00Z"])
     context.environment = context.environment or "default"
     context.app_name = context.app_name or BY_NAME["flagsvcAppName"].default  # type: ignore[assignment]
     context.now, context.entropy = time.time() * 1000, secrets.randbits(62)

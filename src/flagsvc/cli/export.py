@@ -121,15 +121,11 @@ def export_in_order(client: AdminClient, query: Mapping[str, Any]) -> OrderedExp
         by_flag.setdefault(str(item.get("featureName")), []).append(item)
     projects = {item["name"]: str(item.get("project", "default")) for item in data["features"]}
     several = [name for name, items in by_flag.items() if len(items) > 1]
-    rows = read_strategies(
-        client, [(projects.get(name, "default"), name) for name in several], str(query["environment"])
-    )
+    rows = read_strategies(client, [(projects.get(name, "default"), name) for name in several], str(query["environment"]))
     sent = read_sdk_strategies(client, str(query["environment"])) if any(map(has_ties, rows.values())) else {}
     found = {name: sort_strategies(items, rows.get(name), sent.get(name, ())) for name, items in by_flag.items()}
     strategies = [item for items in found.values() for item in items]
-    return OrderedExport(
-        {**data, "featureStrategies": strategies}, sum("sortOrder" not in found[name][0] for name in several)
-    )
+    return OrderedExport({**data, "featureStrategies": strategies}, sum("sortOrder" not in found[name][0] for name in several))
 
 
 def read_strategies(client: AdminClient, flags: Sequence[tuple[str, str]], environment: str) -> dict[str, Any]:

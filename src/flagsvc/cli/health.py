@@ -38,9 +38,7 @@ PROBE_TIMEOUT_S = 3.0
 def add_arguments(parser: ArgumentParser) -> None:
     """Add `--wait`, `--server`, `--config` and the flags of the options that say where the program listens."""
     text = "ask again for up to this time until it is ready [default: ask once]"
-    parser.add_argument(
-        "--wait", metavar="SECONDS", type=partial(parse_seconds, what="from 0", zero=True), default=0.0, help=text
-    )
+    parser.add_argument("--wait", metavar="SECONDS", type=partial(parse_seconds, what="from 0", zero=True), default=0.0, help=text)
     add_server_argument(parser, NEEDED_BY_SERVER)
     add_config_argument(parser)
     add_options(parser, NEEDED)
@@ -118,9 +116,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if type(error).__module__ == "ssl":
-        return (
-            "no answer over TLS; where callers need a certificate, give probes an address of their own (adminAddress)"
-        )
+        return "no answer over TLS; where callers need a certificate, give probes an address of their own (adminAddress)"
     return (getattr(error, "strerror", None) or "no HTTP answer").lower()
 
 

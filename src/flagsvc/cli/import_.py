@@ -107,9 +107,7 @@ def show_import(client: AdminClient, file: FlagFile, request: dict[str, Any]) ->
         print("nothing was imported: the server would refuse it")
         return None
     if no_user:
-        print(
-            f"flagsvc import: nothing was imported: {NO_USER.format(tokens=client.target.side.tokens)}", file=sys.stderr
-        )
+        print(f"flagsvc import: nothing was imported: {NO_USER.format(tokens=client.target.side.tokens)}", file=sys.stderr)
         return None
     with tables.progress("comparing with what is there"):
         found = compare_with_target(client, request)

@@ -97,9 +97,7 @@ def _note_differences(given: Mapping[str, str], migration: Migration) -> None:
         text = "unset: the flag server sees the application `flagsvc-proxy`, not `unleash-proxy`"
         migration.note(About.CHANGED, APP_NAME, text)
     if BOOLEANS.get(given.get(JSON_LOGGER, "true").strip().lower()) is False:
-        migration.note(
-            About.CHANGED, JSON_LOGGER, "the reference takes every text for true, flagsvc takes this for false"
-        )
+        migration.note(About.CHANGED, JSON_LOGGER, "the reference takes every text for true, flagsvc takes this for false")
     if "UNLEASH_PROXY_SECRETS" in given and "UNLEASH_PROXY_CLIENT_KEYS" not in given:
         migration.note(About.CHANGED, "UNLEASH_PROXY_SECRETS", "the keys are clientKeys here")
     for text in unread({name: value for name, value in given.items() if name.startswith(ALIAS)}):
@@ -268,8 +266,6 @@ def store_backup(migration: Migration, args: Namespace) -> list[str]:
         text = f"{count} keys of the backup are accepted without asking, also after they are revoked: remove them later"
         migration.note(About.CHANGED, "--backup-tokens", text)
     elif backup.tokens:
-        text = (
-            f"{len(backup.tokens)} tokens are looked up at the flag server when they come; `--backup-tokens` lists them"
-        )
+        text = f"{len(backup.tokens)} tokens are looked up at the flag server when they come; `--backup-tokens` lists them"
         migration.note(About.CHANGED, "--backup", text)
     return lines

@@ -79,16 +79,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     session.set_epilog(parser, EPILOG)
     parser.add_argument("source", metavar="FROM", help="address of the server whose flags are moved")
     parser.add_argument("target", metavar="TO", help="address of the server that gets them")
-    parser.add_argument(
-        "--project", metavar="NAMES", type=parse_names, default=[], help="these projects of FROM [default: all]"
-    )
+    parser.add_argument("--project", metavar="NAMES", type=parse_names, default=[], help="these projects of FROM [default: all]")
     text = "project of TO that gets all flags [default: the project of the same name]"
     parser.add_argument("--to-project", metavar="ID", help=text)
     text = "these environments [default: those that both servers have]"
     parser.add_argument("--environment", metavar="NAMES", type=parse_names, default=[], help=text)
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would change, flag by flag, and change nothing"
-    )
+    parser.add_argument("--dry-run", action="store_true", help="show what would change, flag by flag, and change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     text = "move the others where flags cannot be moved; these are listed at the end, with exit code 1"
     parser.add_argument("--skip-failing", action="store_true", help=text)

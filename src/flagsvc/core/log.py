@@ -234,9 +234,7 @@ def describe_error(error: BaseException) -> str:
 def _adapt_methods(logger: object) -> dict[str, Write]:
     """Return for each level a function that calls the method of a foreign logger in that logger's own way."""
     adapt = _adapt_standard if _is_standard(logger) else _adapt_named if takes_fields(logger) else _adapt_text
-    return {
-        level: adapt(found) for level, names in METHODS.items() if (found := _find_method(logger, names)) is not None
-    }
+    return {level: adapt(found) for level, names in METHODS.items() if (found := _find_method(logger, names)) is not None}
 
 
 def _adapt_standard(method: Callable[..., object]) -> Write:

@@ -274,9 +274,7 @@ def walk_condition(condition: Predicate, run: Run) -> ExplanationStep:
     """Record a constraint, or a segment with its constraints."""
     if isinstance(condition, SegmentPredicate):
         parts = [walk_condition(part, run) for part in condition.parts]
-        return ExplanationStep(
-            "segment", f"{condition.identity} {condition.name}".rstrip(), condition.holds(run), parts
-        )
+        return ExplanationStep("segment", f"{condition.identity} {condition.name}".rstrip(), condition.holds(run), parts)
     return ExplanationStep("constraint", describe(condition, run), condition.holds(run))
 
 

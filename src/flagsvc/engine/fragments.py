@@ -50,9 +50,7 @@ def encode(value: object) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-def fragment(
-    name: str, enabled: bool, variant: VariantSpec | None, impression_data: bool, feature_state: bool
-) -> bytes:
+def fragment(name: str, enabled: bool, variant: VariantSpec | None, impression_data: bool, feature_state: bool) -> bytes:
     """Return the toggle as JSON. For `variant` None it has the fallback `disabled`.
 
     With `feature_state` the variant repeats the feature's state, as in the reference proxy.
@@ -66,9 +64,7 @@ def fragment(
     if feature_state:
         variant_fields["feature_enabled"] = enabled
         variant_fields["featureEnabled"] = enabled
-    return b"," + encode(
-        {"name": name, "enabled": enabled, "variant": variant_fields, "impressionData": impression_data}
-    )
+    return b"," + encode({"name": name, "enabled": enabled, "variant": variant_fields, "impressionData": impression_data})
 
 
 @mypyc_attr(acyclic=True)

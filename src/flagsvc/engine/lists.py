@@ -66,9 +66,7 @@ class ListBuilder:
     are the toggles of the new snapshot by name; they show which known toggles are gone.
     """
 
-    def __init__(
-        self, shape: AnswerShape, everything: bool, known: list[ListEntry], toggles: dict[str, Toggle]
-    ) -> None:
+    def __init__(self, shape: AnswerShape, everything: bool, known: list[ListEntry], toggles: dict[str, Toggle]) -> None:
         self.shape = shape
         self.everything = everything
         self.known = known
@@ -172,9 +170,7 @@ class ListViews:
 class ListViewsBuilder:
     """Makes the list answers in one shape, toggle by toggle. `known` are the list answers of the previous snapshot, or None."""
 
-    def __init__(
-        self, shape: AnswerShape, known: ListViews | None, toggles: dict[str, Toggle], scope: str = ""
-    ) -> None:
+    def __init__(self, shape: AnswerShape, known: ListViews | None, toggles: dict[str, Toggle], scope: str = "") -> None:
         self.shape = shape
         self.scope = scope
         self.listed = ListBuilder(shape, False, [] if known is None else known.listed.entries, toggles)

@@ -159,9 +159,7 @@ IS_NOT: Final = Words("is not", "is none of", "is", "is one of")
 STARTS: Final = Words("starts with", "starts with one of", "does not start with", "starts with none of")
 ENDS: Final = Words("ends with", "ends with one of", "does not end with", "ends with none of")
 CONTAINS: Final = Words("contains", "contains one of", "does not contain", "contains none of")
-NETWORK: Final = Words(
-    "is in the network", "is in one of the networks", "is not in the network", "is in none of the networks"
-)
+NETWORK: Final = Words("is in the network", "is in one of the networks", "is not in the network", "is in none of the networks")
 
 
 class Operator(NamedTuple):

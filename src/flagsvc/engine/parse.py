@@ -97,9 +97,7 @@ def check_repeats(feature: FeatureSpec, path: str) -> None:
     """Raise DocumentError if the outcomes of a feature would repeat its name too often."""
     count = len(feature.variants) + sum([len(strategy.variants) for strategy in feature.strategies])
     if count * len(feature.name) > MAX_REPEATED:
-        raise DocumentError(
-            f"{path}.name", f"must be shorter: {count} variants repeat its {len(feature.name)} characters"
-        )
+        raise DocumentError(f"{path}.name", f"must be shorter: {count} variants repeat its {len(feature.name)} characters")
 
 
 def parse_strategy(raw: object, path: str, odd: Oddities | None = None) -> StrategySpec:

@@ -180,9 +180,7 @@ class Maker:
 
     def named_segments(self, spec: FeatureSpec) -> tuple[tuple[str, bytes], ...]:
         """Return the segments that the feature's strategies name, with their digests."""
-        return tuple(
-            [(identity, self.content(identity)) for strategy in spec.strategies for identity in strategy.segments]
-        )
+        return tuple([(identity, self.content(identity)) for strategy in spec.strategies for identity in strategy.segments])
 
     def content(self, identity: str) -> bytes:
         """Return the digest of a segment; MISSING if there is none."""

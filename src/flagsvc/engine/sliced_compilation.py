@@ -444,9 +444,7 @@ class StepwiseCompiler:
         for strategy in feature.strategies:
             yield from self.add_variant_outcomes(feature, strategy.variants, found)
 
-    def add_variant_outcomes(
-        self, feature: FeatureSpec, variants: list[VariantSpec], found: list[ToggleOutcome]
-    ) -> Iterator[int]:
+    def add_variant_outcomes(self, feature: FeatureSpec, variants: list[VariantSpec], found: list[ToggleOutcome]) -> Iterator[int]:
         for variant in variants:
             found.append(self.maker.variant_outcome(feature, variant))
             self.cost += VARIANT

@@ -39,9 +39,7 @@ class Override:
 class VariantChoice:
     """The compiled variants of a feature or a strategy, of which at least one has a weight."""
 
-    def __init__(
-        self, variants: list[VariantSpec], prefix: Prefix, stickiness: str, uneven: Weights | None = None
-    ) -> None:
+    def __init__(self, variants: list[VariantSpec], prefix: Prefix, stickiness: str, uneven: Weights | None = None) -> None:
         weighted = [at for at, variant in enumerate(variants) if variant.weight != 0]
         self.total: i64 = sum([variant.weight for variant in variants])
         self.indexes: vec[i64] = vec[i64](weighted)

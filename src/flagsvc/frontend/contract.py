@@ -88,17 +88,13 @@ def describe(row: ProxyRoute) -> Operation:
     made = operation(replace(row, auth=Auth.CLIENT, tag="Frontend"), ServiceSettings(client_keys=()))
     answers = {status: answer for status, answer in made.answers.items() if status not in UNLIMITED}
     shapes = tuple(each for each in (row.body, row.result, row.error) if each is not None)
-    return made._replace(
-        name=OPERATIONS[row.method, row.path], schemes=(FRONTEND_TOKEN,), answers=answers, shapes=shapes
-    )
+    return made._replace(name=OPERATIONS[row.method, row.path], schemes=(FRONTEND_TOKEN,), answers=answers, shapes=shapes)
 
 
 class StoredMetrics(Handler):
     """POST /api/frontend/client/metrics."""
 
-    def __init__(
-        self, answers: Answers, holder: ConfigurationHolder, store: ReportStore, malformed: Counts[str]
-    ) -> None:
+    def __init__(self, answers: Answers, holder: ConfigurationHolder, store: ReportStore, malformed: Counts[str]) -> None:
         self.answers = answers
         self.holder = holder
         self.store = store
@@ -171,9 +167,7 @@ class FrontendEnvironments:
         self._prepare = Preparer(Compiler(CompileOptions(hostname=host_name(os.environ))))
         self._found: OrderedDict[str, FrontendEnvironment] = OrderedDict()
         self._made = 0
-        self._scoped: ScopedServices[FrontendEnvironment] = ScopedServices(
-            lambda _, holder: make_service(holder), lambda _: None
-        )
+        self._scoped: ScopedServices[FrontendEnvironment] = ScopedServices(lambda _, holder: make_service(holder), lambda _: None)
 
     def find_current(self, token: ClientToken) -> Service | None:
         """Return the service for a token; None if a change has to be compiled first."""
@@ -223,9 +217,7 @@ def frontend_settings(options: ServerOptions) -> ServiceSettings:
     )
 
 
-def make_frontend(
-    server: ApiContext, options: ServerOptions, readers: Executor, reporters: Executor
-) -> FrontendContract:
+def make_frontend(server: ApiContext, options: ServerOptions, readers: Executor, reporters: Executor) -> FrontendContract:
     """Return the contract, and add its rows to the server's OpenAPI document.
 
     Documents are read in the threads of `readers`, and reports are stored in those of `reporters`.

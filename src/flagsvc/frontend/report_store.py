@@ -127,9 +127,7 @@ class ReportStore:
             return
         with self._store.recording() as tx:
             reports = self._rename(tx, batch)
-            unseen = {
-                (each.app_name, token): each for token, each in reports if (each.app_name, token) not in self._seen
-            }
+            unseen = {(each.app_name, token): each for token, each in reports if (each.app_name, token) not in self._seen}
             if unseen:
                 register(tx, [make_registration(token, each) for (_, token), each in unseen.items()])
             add_reports(tx, reports)
@@ -139,10 +137,7 @@ class ReportStore:
         """Return the reports. Reports of a name too many have the common name."""
         seen = {name for name, _ in self._seen}
         storable = seen | find_storable(tx, {each.app_name for _, each in batch.reports} - seen, MAX_APPLICATIONS)
-        return [
-            (token, each if each.app_name in storable else each._replace(app_name=APP_NAME))
-            for token, each in batch.reports
-        ]
+        return [(token, each if each.app_name in storable else each._replace(app_name=APP_NAME)) for token, each in batch.reports]
 
 
 def make_registration(token: ClientToken, report: FrontendReport) -> Registration:

@@ -65,9 +65,7 @@ def project_problems(values: list[str]) -> Problems:
     if values == [""]:
         yield '"project" must be an array.'
         return
-    wrong = [
-        f'"project[{place}]" {problem}' for place, value in enumerate(values) if (problem := project_problem(value))
-    ]
+    wrong = [f'"project[{place}]" {problem}' for place, value in enumerate(values) if (problem := project_problem(value))]
     yield from wrong
     if len(wrong) == len(values):
         yield f'"project" does not contain 1 required value(s). You provided {to_json(values)}.'
@@ -111,9 +109,7 @@ FILTERS: dict[str, Callable[[list[str]], Problems]] = {
 """Parameter of the query string → the function that finds problems of its values."""
 
 PARAMETERS = (
-    Parameter(
-        "project", "Only features of this project; has an effect only with a token of all projects.", repeated=True
-    ),
+    Parameter("project", "Only features of this project; has an effect only with a token of all projects.", repeated=True),
     Parameter("namePrefix", "Only features whose name begins with this."),
     Parameter("tag", "Only features with this tag, written `type:value`; of several tags any one.", repeated=True),
 )

@@ -25,9 +25,7 @@ class Contract(Handler, ABC):
     `reached` counts refusals by limit. Unexpected errors are written to `log`.
     """
 
-    def __init__(
-        self, headers: dict[bytes, int], header_limit: int, query_limit: int, reached: Reached, log: Logger
-    ) -> None:
+    def __init__(self, headers: dict[bytes, int], header_limit: int, query_limit: int, reached: Reached, log: Logger) -> None:
         self.headers = headers
         self.header_limit = header_limit
         self.query_limit = query_limit

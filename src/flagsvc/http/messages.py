@@ -62,9 +62,7 @@ class Response:
     not be read, so that the connection must be closed.
     """
 
-    def __init__(
-        self, status: int, fixed: Headers, own: Headers, body: bytes, pieces: list[bytes] | None = None
-    ) -> None:
+    def __init__(self, status: int, fixed: Headers, own: Headers, body: bytes, pieces: list[bytes] | None = None) -> None:
         self.status = status
         self.fixed = fixed
         self.own = own
@@ -98,9 +96,7 @@ class HttpError(Exception):
     until the next attempt, or 0.
     """
 
-    def __init__(
-        self, status: int, message: str, problems: list[tuple[str, str]], limit: str = "", retry: int = 0
-    ) -> None:
+    def __init__(self, status: int, message: str, problems: list[tuple[str, str]], limit: str = "", retry: int = 0) -> None:
         super().__init__(message)
         self.status = status
         self.message = message

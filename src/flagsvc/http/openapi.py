@@ -81,9 +81,7 @@ def written(operation: Operation) -> Json:
 
 def parameters(operation: Operation) -> list[Json]:
     """Return the parameters of the path and of the query string."""
-    found: list[Json] = [
-        {"name": name, "in": "path", "required": True, "schema": TEXT} for name in operation.path_parameters
-    ]
+    found: list[Json] = [{"name": name, "in": "path", "required": True, "schema": TEXT} for name in operation.path_parameters]
     return found + [parameter(each) for each in operation.row.query]
 
 

@@ -18,9 +18,7 @@ QUESTION = Record({"tokens": Array(TEXT, max_items=MAX_TOKENS)}, required=("toke
 ANSWER = Record({"tokens": Array(Record(KNOWN_TOKEN, required=tuple(KNOWN_TOKEN)))}, required=("tokens",))
 
 
-def describe_tokens(
-    texts: Iterable[str], describe: Callable[[str], dict[str, Any] | None]
-) -> dict[str, list[dict[str, Any]]]:
+def describe_tokens(texts: Iterable[str], describe: Callable[[str], dict[str, Any] | None]) -> dict[str, list[dict[str, Any]]]:
     """Return the answer for some texts: each known token once, in the order asked. `describe` returns None for an unknown one."""
     found = (describe(text) for text in dict.fromkeys(texts))
     return {"tokens": [each for each in found if each is not None]}

@@ -23,9 +23,7 @@ LONGEST = 64
 """The most characters of an address with its zone, which could otherwise have any length."""
 
 
-WITH_PORT = re.compile(
-    r"(?P<four>[0-9.]{7,15}):(?P<port>[0-9]{1,5})|\[(?P<six>[^]:]{0,4}:[^]]{1,64})\](?::(?P<port6>[0-9]{1,5}))?"
-)
+WITH_PORT = re.compile(r"(?P<four>[0-9.]{7,15}):(?P<port>[0-9]{1,5})|\[(?P<six>[^]:]{0,4}:[^]]{1,64})\](?::(?P<port6>[0-9]{1,5}))?")
 HIGHEST_PORT = 65_535
 
 

@@ -69,14 +69,10 @@ class TextKeeper(Places):
         word = str(node.value)
         if takes_text(schema):
             if node.tag == NOTHING and item and word:
-                raise UnclearError(
-                    f"has `{word}` in a list of texts", node.start_mark, f'write `"{word}"` for the text'
-                )
+                raise UnclearError(f"has `{word}` in a list of texts", node.start_mark, f'write `"{word}"` for the text')
             return node if node.tag == NOTHING else as_text(node)
         if takes(schema, "number", "integer") and node.tag in NUMBERS and (":" in word or is_octal(word)):
-            raise UnclearError(
-                f"has the number `{word}`", node.start_mark, "write a decimal number without a leading zero"
-            )
+            raise UnclearError(f"has the number `{word}`", node.start_mark, "write a decimal number without a leading zero")
         if takes_anything(schema) and node.tag not in PLAIN and word not in WORDS and not is_canonical(word):
             how = f'write `"{word}"` for a text, and other values as in JSON'
             raise UnclearError(f"has `{word}`, which readers take differently", node.start_mark, how)

@@ -33,9 +33,7 @@ class Form(dict[str, list[str]]):
 
     def trimmed(self, name: str) -> list[str]:
         """Return every value of a field without blanks around it; each that is unchanged as it was shown."""
-        return [
-            each.strip() if (kept := self.unchanged(name, at)) is None else kept for at, each in self._numbered(name)
-        ]
+        return [each.strip() if (kept := self.unchanged(name, at)) is None else kept for at, each in self._numbered(name)]
 
     def unchanged(self, name: str, at: int = 0) -> str | None:
         """Return the text that the page showed in a field, if a browser sends what it makes of it.
@@ -96,9 +94,7 @@ def add_field(form: Form, name: str, value: str) -> None:
 MULTIPART: Final = "multipart/form-data"
 MAX_PARTS: Final = 100
 BOUNDARY: Final = re.compile(r';\s*boundary="?([^\s;"]{1,70})', re.IGNORECASE)
-NAME: Final = re.compile(
-    r'^content-disposition:\s*form-data\s*;\s*name="([^"\r\n]{0,200})"(\s*;\s*filename)?', re.I | re.M
-)
+NAME: Final = re.compile(r'^content-disposition:\s*form-data\s*;\s*name="([^"\r\n]{0,200})"(\s*;\s*filename)?', re.I | re.M)
 """Matches the line that names the field of a part, and tells whether the part is a file."""
 UNREADABLE: Final = f"the form cannot be read: it must be whole, in UTF-8, and have at most {MAX_PARTS} parts"
 
@@ -169,9 +165,7 @@ def show_values(values: Sequence[str]) -> str:
 
 def needs_quotes(value: str) -> bool:
     """Return whether a value would not be read as it is."""
-    return (
-        not value or value != value.strip() or value.startswith(('"', '\\"')) or any(each in value for each in ",\n\r")
-    )
+    return not value or value != value.strip() or value.startswith(('"', '\\"')) or any(each in value for each in ",\n\r")
 
 
 def quote(value: str) -> str:

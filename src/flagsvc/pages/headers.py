@@ -51,13 +51,9 @@ def is_own_request(fetch_site: bytes | None, origin: bytes | None, host: bytes |
     return bool(mark) and place.lower() == host.lower()
 
 
-def make_cookie(
-    name: str, value: str, path: str, seconds: int, same_site: str, *, secure: bool = False
-) -> tuple[bytes, bytes]:
+def make_cookie(name: str, value: str, path: str, seconds: int, same_site: str, *, secure: bool = False) -> tuple[bytes, bytes]:
     """Return the header that sets a cookie for so many seconds; 0 seconds remove it. No script reads it."""
-    text = (
-        f"{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite={same_site}{'; Secure' if secure else ''}"
-    )
+    text = f"{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite={same_site}{'; Secure' if secure else ''}"
     return b"set-cookie", text.encode()
 
 

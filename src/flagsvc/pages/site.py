@@ -29,9 +29,7 @@ class Site:
         self.templates = Templates(package, self.files.address)
         self.sections = sections
 
-    def frame(
-        self, pages: str, path: str, who: str, theme: str, *, role: str = "", live: bool, now: float = 0.0
-    ) -> Frame:
+    def frame(self, pages: str, path: str, who: str, theme: str, *, role: str = "", live: bool, now: float = 0.0) -> Frame:
         """Return what is around the page at `path`. `pages` is the path of all pages; `live` tells whether it may have events.
 
         `now` is the moment in seconds since the epoch.

@@ -27,9 +27,7 @@ REASONS = {
     errno.EACCES: "this user may not (ports below 1024 are often reserved)",
     errno.EADDRNOTAVAIL: "this machine does not have that address",
 }
-IPV4_INSTEAD = (
-    "this machine has no IPv6; without a host, flagsvc listens on what there is, and on IPv4 alone with 0.0.0.0"
-)
+IPV4_INSTEAD = "this machine has no IPv6; without a host, flagsvc listens on what there is, and on IPv4 alone with 0.0.0.0"
 UNIX_REASONS = {
     **REASONS,
     errno.EACCES: "this user may not use that path",
@@ -193,9 +191,7 @@ def _listen_on_all(host: str, port: int, shared: bool) -> list[socket.socket]:
     if host or both:
         try:
             family = socket.AF_INET6
-            made = socket.create_server(
-                (host, port), family=family, dualstack_ipv6=both, backlog=BACKLOG, reuse_port=shared
-            )
+            made = socket.create_server((host, port), family=family, dualstack_ipv6=both, backlog=BACKLOG, reuse_port=shared)
             return [made]
         except OSError as error:
             if host or error.errno not in NO_IPV6:

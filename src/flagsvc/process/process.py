@@ -257,9 +257,7 @@ class LogForwarder(logging.Handler):
         """Write a record as an event."""
         write = self._log.error if record.levelno >= logging.ERROR else self._log.warn
         error = record.exc_info[1] if record.exc_info else None
-        write(
-            record.getMessage().strip(), source=record.name, **({} if error is None else {"error": locate_error(error)})
-        )
+        write(record.getMessage().strip(), source=record.name, **({} if error is None else {"error": locate_error(error)}))
 
 
 @contextlib.contextmanager

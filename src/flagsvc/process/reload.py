@@ -233,9 +233,7 @@ class Reloader:
 
     def _log_change(self, old: ProxyOptions, fresh: ProxyOptions) -> None:
         if fresh.environments:
-            self._log.info(
-                "environments have changed", **describe_changes(dict(old.environments), dict(fresh.environments))
-            )
+            self._log.info("environments have changed", **describe_changes(dict(old.environments), dict(fresh.environments)))
             return
         rows = differing(old, fresh)
         what = "keys and tokens have changed" if all(row.reloads for row in rows) else "options have changed"
@@ -244,9 +242,7 @@ class Reloader:
     def _with_accepted(self, options: ProxyOptions, overlaps: Mapping[tuple[str, str], KeyOverlap]) -> ProxyOptions:
         """Return these options with the former keys that still open."""
         now = self._clock.monotonic()
-        return with_keys(
-            options, {place: overlaps[place].accepted_keys(keys, now) for place, keys in keys_of(options).items()}
-        )
+        return with_keys(options, {place: overlaps[place].accepted_keys(keys, now) for place, keys in keys_of(options).items()})
 
     async def _end_keys(self) -> None:
         """Stop accepting former keys, each when it expires."""
@@ -264,11 +260,7 @@ def keys_of(options: ProxyOptions) -> dict[tuple[str, str], tuple[str, ...]]:
 def find_moved(old: ProxyOptions, fresh: ProxyOptions) -> set[str]:
     """Return the names of the environments that get other flags by a change of options."""
     before = dict(old.parts)
-    return {
-        name
-        for name, part in fresh.parts
-        if name in before and what_decides_flags(before[name]) != what_decides_flags(part)
-    }
+    return {name for name, part in fresh.parts if name in before and what_decides_flags(before[name]) != what_decides_flags(part)}
 
 
 def describe_changes(before: Mapping[str, ProxyOptions], after: Mapping[str, ProxyOptions]) -> dict[str, str]:

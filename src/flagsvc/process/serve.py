@@ -44,9 +44,7 @@ def serve(options: ProxyOptions, files: ConfigurationFiles | None = None) -> int
         app.renew(fresh)
 
     server.hangups += [app.poll_now, app.check_tokens]
-    reload = (
-        None if files is None else Reloader(options, files, apply_options, clock=app.clock, log=app.log, draw=random)
-    )
+    reload = None if files is None else Reloader(options, files, apply_options, clock=app.clock, log=app.log, draw=random)
     if reload is not None:
         server.hangups.append(reload.request_reload)
     setup.loops.update({name: loop for name, loop in (("tls", tls), ("reload", reload)) if loop is not None})

@@ -31,9 +31,7 @@ def serve_flags(options: ServerOptions, notices: Sequence[Notice] = ()) -> int:
     sockets = listen(options.host, options.port, mode=options.socket_mode)
     address = listen_url(sockets, options.host, options.base_path, tls=options.tls_cert is not None)
     # our connections know their peers, and read no address from a header
-    server = create_flag_server(
-        options, options.public_url or address, make_frontend, trust_peers=True, serves_admin_address=True
-    )
+    server = create_flag_server(options, options.public_url or address, make_frontend, trust_peers=True, serves_admin_address=True)
     tls = make_tls(options, server.log)
     admin_address_server = make_admin_address_server(options, lambda: server.operators, sockets)
     where = address + describe_scope(sockets, options.host, ALONE)

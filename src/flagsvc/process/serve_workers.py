@@ -178,9 +178,7 @@ class ParentProcess:
             timeout_s=options.worker_timeout / 1000,
         )
         self.lookups = TokenLookups(setup, self.worker_pool.revoke_token, self.worker_pool.tell_valid_tokens)
-        self.directory = TokenDirectory(
-            setup, lambda: self.generations.feeds_by_name(), lambda: self.generations.waiting_feeds()
-        )
+        self.directory = TokenDirectory(setup, lambda: self.generations.feeds_by_name(), lambda: self.generations.waiting_feeds())
         self.generations = Generations(
             setup,
             self.make_feed,
@@ -201,9 +199,7 @@ class ParentProcess:
         ]
         self.reload: Reloader | None = None
         if files is not None:
-            self.reload = Reloader(
-                options, files, self.apply_options, clock=setup.clock, log=setup.log, draw=random.random
-            )
+            self.reload = Reloader(options, files, self.apply_options, clock=setup.clock, log=setup.log, draw=random.random)
             self.hangups.append(self.reload.request_reload)
             setup.loops["reload"] = self.reload
 

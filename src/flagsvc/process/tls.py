@@ -58,9 +58,7 @@ class Tls:
     While this is entered, the files are checked every `check_interval_s` seconds, unless that is 0.
     """
 
-    def __init__(
-        self, options: ProxyOptions | ServerOptions, log: Logger, check_interval_s: float = CHECK_INTERVAL_S
-    ) -> None:
+    def __init__(self, options: ProxyOptions | ServerOptions, log: Logger, check_interval_s: float = CHECK_INTERVAL_S) -> None:
         """Take options that have a certificate. Raises ConfigurationError if a file cannot be used."""
         self._look_s = check_interval_s
         self._options = options
@@ -125,9 +123,7 @@ class Tls:
                 await asyncio.to_thread(self._reload_files)
 
 
-def make_tls(
-    options: ProxyOptions | ServerOptions, log: Logger, check_interval_s: float = CHECK_INTERVAL_S
-) -> Tls | None:
+def make_tls(options: ProxyOptions | ServerOptions, log: Logger, check_interval_s: float = CHECK_INTERVAL_S) -> Tls | None:
     """Return the TLS of the options, or None if they have no certificate. Raises ConfigurationError."""
     return None if options.tls_cert is None else Tls(options, log, check_interval_s)
 
@@ -148,9 +144,7 @@ While the process ends, the HTTP connection cuts off callers that read nothing e
 class TlsServer:
     """Takes the connections of a listening socket over TLS, in the running loop. Has the interface of `asyncio.Server`."""
 
-    def __init__(
-        self, sock: socket.socket, make: Callable[[], Connection], tls: ssl.SSLContext, handshake_s: float | None
-    ) -> None:
+    def __init__(self, sock: socket.socket, make: Callable[[], Connection], tls: ssl.SSLContext, handshake_s: float | None) -> None:
         """Take the socket, which this closes, the function that makes a protocol, and the seconds that a handshake may take."""
         self._loop = asyncio.get_running_loop()
         self._sock = sock

@@ -21,9 +21,7 @@ from flagsvc.settings.rows.storage import StorageOptions
 BLOCKED_SIGNALS = (*SIGNALS, HANGUP)
 """The signals that a worker blocks until it has installed its handlers."""
 UPSTREAM_TLS = ("upstream_ca", "upstream_cert", "upstream_key", "upstream_key_password")
-PARENT_ONLY = frozenset(
-    {"workers", "worker_timeout", *UPSTREAM_TLS, *(option.field for option in rows_of(StorageOptions))}
-)
+PARENT_ONLY = frozenset({"workers", "worker_timeout", *UPSTREAM_TLS, *(option.field for option in rows_of(StorageOptions))})
 """The fields of options that only the parent needs."""
 
 
@@ -37,10 +35,7 @@ def portable_options(options: ProxyOptions) -> dict[str, Any]:
     wrong = [name for name, value in given.items() if not is_plain(value)]
     if wrong:
         raise ConfigurationError(
-            [
-                f"{name}: it is an object made in code, which cannot be given to {options.workers} workers"
-                for name in wrong
-            ]
+            [f"{name}: it is an object made in code, which cannot be given to {options.workers} workers" for name in wrong]
         )
     return given
 
@@ -52,10 +47,7 @@ def read_portable(values: Mapping[str, Any]) -> ProxyOptions:
     """
     given = {field: value for field, value in values.items() if not is_blank(value)}
     return ProxyOptions.of(
-        {
-            row.name: row.parse(given[row.field]) if row.field in given else row.default_for(os.environ)
-            for row in OPTIONS
-        }
+        {row.name: row.parse(given[row.field]) if row.field in given else row.default_for(os.environ) for row in OPTIONS}
     )
 
 

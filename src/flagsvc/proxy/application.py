@@ -61,9 +61,7 @@ class ProxyRuntime:
     def __init__(self, setup: ProxySetup, previous: ProxyRuntime | None = None) -> None:
         self.numbers = count()
         self.lookups = TokenLookups(setup, lambda token: self.generations.revoke(token))
-        directory = TokenDirectory(
-            setup, lambda: self.generations.feeds_by_name(), lambda: self.generations.waiting_feeds()
-        )
+        directory = TokenDirectory(setup, lambda: self.generations.feeds_by_name(), lambda: self.generations.waiting_feeds())
         self.generations = Generations(setup, self._make_feed, admit=directory, tokens=self.lookups.figures)
         for environment in self.generations:
             for former in () if previous is None else previous.generations:

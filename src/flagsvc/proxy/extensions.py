@@ -317,13 +317,9 @@ def _from_file(kind: _Kind, path: Path, add: Callable[[bytes], None]) -> list[_F
     module = _run(kind, path, source)
     exported = getattr(module, kind.exported, None)
     if exported is None:
-        raise ExtensionError(
-            f"{kind.title} file `{path}` exports no list named `{kind.exported}`{_nearest(module, kind.exported)}"
-        )
+        raise ExtensionError(f"{kind.title} file `{path}` exports no list named `{kind.exported}`{_nearest(module, kind.exported)}")
     if not isinstance(exported, list | tuple):
-        raise ExtensionError(
-            f"{kind.title} file `{path}`: `{kind.exported}` is {type_with_article(exported)}, not a list"
-        )
+        raise ExtensionError(f"{kind.title} file `{path}`: `{kind.exported}` is {type_with_article(exported)}, not a list")
     return [(f"`{path}`: {kind.exported}[{index}]", item) for index, item in enumerate(exported)]
 
 
@@ -340,9 +336,7 @@ def _read(kind: _Kind, path: Path) -> bytes:
     except FileNotFoundError:
         raise ExtensionError(f"{kind.title} file `{path}` does not exist") from None
     except OSError as error:
-        raise ExtensionError(
-            f"{kind.title} file `{path}` cannot be read: {(error.strerror or str(error)).lower()}"
-        ) from None
+        raise ExtensionError(f"{kind.title} file `{path}` cannot be read: {(error.strerror or str(error)).lower()}") from None
 
 
 def _run(kind: _Kind, path: Path, source: bytes) -> ModuleType:

@@ -198,9 +198,7 @@ class Upstream:
             error.retry_after = min(error.retry_after, self._options.retry_after_limit_s)
         return error
 
-    async def _ask(
-        self, method: str, path: str, headers: Sequence[Header], content: bytes | None = None
-    ) -> tuple[Answer, str]:
+    async def _ask(self, method: str, path: str, headers: Sequence[Header], content: bytes | None = None) -> tuple[Answer, str]:
         """Return the answer and its base address, and keep the address that works."""
         transport, every = await self._open(), [*self._headers, *headers]
         for base in self._bases():
@@ -280,9 +278,7 @@ def read_validated(answer: Answer, url: str) -> list[object]:
     return told
 
 
-async def follow(
-    transport: Transport, method: str, url: str, headers: Sequence[Header], content: bytes | None = None
-) -> Answer:
+async def follow(transport: Transport, method: str, url: str, headers: Sequence[Header], content: bytes | None = None) -> Answer:
     """Send a request and return the answer. A GET follows redirects within the same origin.
 
     Any other redirect would send the token to another server, so it raises UpstreamError of kind `unexpected`. A POST is never
@@ -329,9 +325,7 @@ def common_headers(options: UpstreamSettings) -> list[Header]:
         raise ConfigurationError(["flagsvcApiToken: holds a control character, which no HTTP header can carry"])
     if token and options.auth_header in dict(options.headers):
         name = options.auth_header
-        raise ConfigurationError(
-            [f"upstreamHeaders: `{name}` carries flagsvcApiToken; set upstreamAuthHeader to another name"]
-        )
+        raise ConfigurationError([f"upstreamHeaders: `{name}` carries flagsvcApiToken; set upstreamAuthHeader to another name"])
     return [
         *([(options.auth_header, token.encode())] if token else []),
         ("accept", b"application/json"),
@@ -348,9 +342,7 @@ def common_headers(options: UpstreamSettings) -> list[Header]:
 
 def header_value(text: str) -> bytes:
     """Return a text as a header value: UTF-8, without control characters, and without blanks at the ends."""
-    return (
-        "".join(character if character.isprintable() else " " for character in text).strip().encode("utf-8", "replace")
-    )
+    return "".join(character if character.isprintable() else " " for character in text).strip().encode("utf-8", "replace")
 
 
 def refused_token(token: str) -> str:

@@ -59,9 +59,7 @@ def describe_strategy(strategy: Mapping[str, Any], known: Mapping[str, SegmentSp
     """Return a strategy of a flag in words. Raises DocumentError if it is malformed."""
     given = own_group_left_out(strategy, flag)
     spec = parse_strategy(given, "strategy")
-    return Description(
-        strategy_words(spec, known, disabled=is_disabled(given)), list(strategy_chips(spec, known)) or [ALL]
-    )
+    return Description(strategy_words(spec, known, disabled=is_disabled(given)), list(strategy_chips(spec, known)) or [ALL])
 
 
 def join_chips(strategies: Sequence[Sequence[Chip]], variants: int = 0) -> list[Chip]:

@@ -87,9 +87,7 @@ class Impact(NamedTuple):
         return told
 
 
-def impact_of(
-    before: StrategySpec | None, after: StrategySpec | None, segments: Mapping[str, SegmentSpec] | None = None
-) -> Impact:
+def impact_of(before: StrategySpec | None, after: StrategySpec | None, segments: Mapping[str, SegmentSpec] | None = None) -> Impact:
     """Return what it does to replace a strategy. None is no strategy, or a disabled one. `segments` are for the sentences."""
     old, new = as_rollout(before), as_rollout(after)
     share = share_impact(old, new) if old is not None and new is not None else rule_impact(before, after)
@@ -161,9 +159,7 @@ def share_words(impact: Impact) -> list[str]:
     """Return the change of the rollout as sentences."""
     share, before, after = impact.share, impact.before, impact.after
     if before is None or after is None or share.gained is None or share.lost is None:
-        return ["The rule changes. Who gets it and who loses it depends on what contexts have."] * (
-            share.drawn == UNKNOWN
-        )
+        return ["The rule changes. Who gets it and who loses it depends on what contexts have."] * (share.drawn == UNKNOWN)
     of_users = (
         "of the requests"
         if RANDOM in (before.sticks_to, after.sticks_to)
@@ -211,9 +207,7 @@ class ConditionChange(NamedTuple):
     narrower: bool
 
 
-def compare_conditions(
-    before: StrategySpec, after: StrategySpec, segments: Mapping[str, SegmentSpec]
-) -> list[ConditionChange]:
+def compare_conditions(before: StrategySpec, after: StrategySpec, segments: Mapping[str, SegmentSpec]) -> list[ConditionChange]:
     """Return the changes of constraints and segments. Their order does not matter, and neither do repeats."""
     old = {constraint_key(each): each for each in before.constraints}
     new = {constraint_key(each): each for each in after.constraints}
@@ -268,9 +262,7 @@ def compare_lists(before: ConstraintSpec, after: ConstraintSpec) -> ConditionCha
     return ConditionChange(words, bool(wider), bool(narrower))
 
 
-def compare_segments(
-    before: Sequence[str], after: Sequence[str], segments: Mapping[str, SegmentSpec]
-) -> list[ConditionChange]:
+def compare_segments(before: Sequence[str], after: Sequence[str], segments: Mapping[str, SegmentSpec]) -> list[ConditionChange]:
     """Return the segments that were removed and added."""
     old, new = Counter(set(before)), Counter(set(after))
     gone = [f"Removed: {segment_words(segments.get(each), each)}." for each in sorted((old - new).elements())]
@@ -368,9 +360,7 @@ def _notes(before: Draw, after: Draw, chances: tuple[bool, bool], *, counted: bo
     if before.is_drawn and after.is_drawn and same_buckets(before, after):
         told += [text for fields, text in WITHOUT_USER.items() if fields == (before.sticks_to, after.sticks_to)]
     old, new = ({each.name: each.payload for each in draw.variants} for draw in (before, after))
-    told += [
-        f"The users of {show(each)} get another payload." for each in old if each in new and old[each] != new[each]
-    ]
+    told += [f"The users of {show(each)} get another payload." for each in old if each in new and old[each] != new[each]]
     overrides = overrides_of(before), overrides_of(after)
     told += [OVERRIDES] * (overrides[0] != overrides[1])
     return told + [NOT_COUNTED] * (counted and any(overrides))
@@ -429,9 +419,4 @@ def _range_moves(before: Draw, after: Draw) -> dict[tuple[str, str], float]:
 def _drawn_moves(before: Draw, after: Draw) -> dict[tuple[str, str], float]:
     """Return the moves where two draws are independent, or a side has no draw: the products of the shares."""
     old, new = shares(before), shares(after)
-    return {
-        (one, other): HUNDRED * left * right
-        for one, left in old.items()
-        for other, right in new.items()
-        if one != other
-    }
+    return {(one, other): HUNDRED * left * right for one, left in old.items() for other, right in new.items() if one != other}

@@ -108,9 +108,7 @@ def attempts(unfolded: Unfolded, whole: WholeExplanation) -> Iterator[Attempt]:
             yield from of_strategy(unfolded, feature.strategies[strategy.place - 1], strategy, whole)
 
 
-def of_strategy(
-    unfolded: Unfolded, strategy: UnfoldedStrategy, step: StrategyStep, whole: WholeExplanation
-) -> Iterator[Attempt]:
+def of_strategy(unfolded: Unfolded, strategy: UnfoldedStrategy, step: StrategyStep, whole: WholeExplanation) -> Iterator[Attempt]:
     """Give what could turn a strategy: on, if it lacks only one field; off, if it decided."""
     samples = conditions(unfolded, strategy)
     if whole.enabled:

@@ -97,9 +97,7 @@ class Unfolded:
         listed = raw.get("strategies")
         items = listed if isinstance(listed, list) else []
         pairs = zip(spec.strategies, [item if isinstance(item, dict) else {} for item in items], strict=True)
-        return UnfoldedFeature(
-            spec, tuple([self.strategy(each, item) for each, item in pairs]), self.maker.choice(spec)
-        )
+        return UnfoldedFeature(spec, tuple([self.strategy(each, item) for each, item in pairs]), self.maker.choice(spec))
 
     def strategy(self, spec: StrategySpec, raw: dict[str, object]) -> UnfoldedStrategy:
         identity, title = raw.get("id"), raw.get("title")

@@ -165,9 +165,7 @@ def open_runtime(
         frontend = None if make_frontend is None else partial(make_frontend, server, options)
         contract = FlagServerContract(pipeline, frontend)
         resources.callback(contract.close)
-        operators = FlagServerContract(
-            Pipeline(ADMIN, server, body_limit=options.body_limit, header_limit=options.header_limit)
-        )
+        operators = FlagServerContract(Pipeline(ADMIN, server, body_limit=options.body_limit, header_limit=options.header_limit))
         resources.callback(operators.close)
         return ServerRuntime(server, contract, operators, notices, resources.pop_all())
 

@@ -90,11 +90,7 @@ def api_url(url: str) -> str:
     steps = parts.path.rstrip("/").split("/")
     if steps[-1] in API_SEGMENTS:
         return url
-    cuts = [
-        place
-        for place in range(1, len(steps))
-        if steps[place - 1] in API_SEGMENTS and steps[place] in ENDPOINT_SEGMENTS
-    ]
+    cuts = [place for place in range(1, len(steps)) if steps[place - 1] in API_SEGMENTS and steps[place] in ENDPOINT_SEGMENTS]
     path = "/".join(steps[: cuts[-1]] if cuts else [*steps, "api"])
     return urlunsplit(parts._replace(path=path))
 

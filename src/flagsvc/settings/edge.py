@@ -130,9 +130,7 @@ ROWS: tuple[EdgeVariable, ...] = (
     EdgeVariable("PKCS8_CLIENT_KEY_FILE", SAME, "FLAGSVC_UPSTREAM_KEY", ("upstreamKey",)),
     EdgeVariable("PEM_CERT_FILE", SAME, "FLAGSVC_UPSTREAM_CERT, a file with certificate and key", ("upstreamCert",)),
     EdgeVariable("PKCS12_IDENTITY_FILE", ABSENT, f"convert it to {PEM}"),
-    EdgeVariable(
-        "PKCS12_PASSPHRASE", ABSENT, "if the key in PEM form has a password, set FLAGSVC_UPSTREAM_KEY_PASSWORD"
-    ),
+    EdgeVariable("PKCS12_PASSPHRASE", ABSENT, "if the key in PEM form has a password, set FLAGSVC_UPSTREAM_KEY_PASSWORD"),
     EdgeVariable("STREAMING", ABSENT, POLLS, takes=SWITCH, common=True),
     EdgeVariable("DELTA", ABSENT, POLLS, takes=SWITCH, common=True),
     EdgeVariable("BACKUP_FOLDER", COMBINED, "FLAGSVC_STORAGE=file:///folder"),
@@ -153,17 +151,11 @@ ROWS: tuple[EdgeVariable, ...] = (
     EdgeVariable("REDIS_READ_CONNECTION_TIMEOUT_MILLISECONDS", COMBINED, "FLAGSVC_STORAGE_TIMEOUT", default="2000"),
     EdgeVariable("REDIS_WRITE_CONNECTION_TIMEOUT_MILLISECONDS", COMBINED, "FLAGSVC_STORAGE_TIMEOUT", default="2000"),
     EdgeVariable("S3_BUCKET_NAME", ABSENT, "FLAGSVC_STORAGE is a folder or a Redis server", common=True),
-    EdgeVariable(
-        "S3_FORCE_PATH_STYLE", ABSENT, "FLAGSVC_STORAGE is a folder or a Redis server", takes=SWITCH, common=True
-    ),
+    EdgeVariable("S3_FORCE_PATH_STYLE", ABSENT, "FLAGSVC_STORAGE is a folder or a Redis server", takes=SWITCH, common=True),
     EdgeVariable("PORT", COMBINED, "PORT, 3000 by default", default="3063"),
     EdgeVariable("INTERFACE", COMBINED, "FLAGSVC_HOST, every address by default", default="::", common=True),
-    EdgeVariable(
-        "BASE_PATH", SAME, "PROXY_BASE_PATH, or FLAGSVC_SERVER_BASE_PATH for the flag server", ("proxyBasePath",)
-    ),
-    EdgeVariable(
-        "WORKERS", NEEDLESS, "without effect since Edge 20; FLAGSVC_WORKERS=auto uses every core", common=True
-    ),
+    EdgeVariable("BASE_PATH", SAME, "PROXY_BASE_PATH, or FLAGSVC_SERVER_BASE_PATH for the flag server", ("proxyBasePath",)),
+    EdgeVariable("WORKERS", NEEDLESS, "without effect since Edge 20; FLAGSVC_WORKERS=auto uses every core", common=True),
     EdgeVariable(
         "TLS_ENABLE",
         COMBINED,
@@ -173,9 +165,7 @@ ROWS: tuple[EdgeVariable, ...] = (
     ),
     EdgeVariable("TLS_SERVER_CERT", COMBINED, "FLAGSVC_TLS_CERT"),
     EdgeVariable("TLS_SERVER_KEY", COMBINED, "FLAGSVC_TLS_KEY"),
-    EdgeVariable(
-        "TLS_SERVER_PORT", COMBINED, "PORT, which speaks HTTPS where FLAGSVC_TLS_CERT is given", default="3043"
-    ),
+    EdgeVariable("TLS_SERVER_PORT", COMBINED, "PORT, which speaks HTTPS where FLAGSVC_TLS_CERT is given", default="3043"),
     EdgeVariable("REDIRECT_HTTP_TO_HTTPS", ABSENT, "redirect in the load balancer", takes=SWITCH, common=True),
     EdgeVariable("EDGE_KEEPALIVE_TIMEOUT", SAME, "FLAGSVC_KEEP_ALIVE_TIMEOUT", ("keepAliveTimeout",), default="5"),
     EdgeVariable(
@@ -213,9 +203,7 @@ ROWS: tuple[EdgeVariable, ...] = (
         takes=LIST,
         default="*",
     ),
-    EdgeVariable(
-        "CORS_METHODS", SAME, "CORS_METHODS, `GET, POST` by default", ("cors.methods",), takes=LIST, default="*"
-    ),
+    EdgeVariable("CORS_METHODS", SAME, "CORS_METHODS, `GET, POST` by default", ("cors.methods",), takes=LIST, default="*"),
     EdgeVariable("CORS_MAX_AGE", SAME, "CORS_MAX_AGE", ("cors.maxAge",), default="172800"),
     EdgeVariable("LOG_FORMAT", COMBINED, "JSON_LOGGER=true for JSON", default="plain", common=True),
     EdgeVariable("RUST_LOG", COMBINED, "LOG_LEVEL", common=True),

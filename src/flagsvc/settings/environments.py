@@ -176,11 +176,7 @@ def normalise_environment(
     found: Normalised = normalise(given, environment, list(rows.values()), in_code=in_code, lost=lost)
     return Environment(
         found.values,
-        {
-            option: f"{TABLE}.{name}: {text}"
-            for option, text in found.problems.items()
-            if option in own or option not in inherited
-        },
+        {option: f"{TABLE}.{name}: {text}" for option, text in found.problems.items() if option in own or option not in inherited},
         [f"{TABLE}.{name}: {text}" for text in found.deprecations],
     )
 
@@ -196,11 +192,7 @@ def useless_defaults(
         entry = process.get(row.name)
         if not row.needs or row.scope is not Scope.INHERITED or entry is None or is_blank(entry.value):
             continue
-        if (
-            environments
-            and row.needs not in {*process, *lost}
-            and all(values[row.needs] is None for _, values in environments)
-        ):
+        if environments and row.needs not in {*process, *lost} and all(values[row.needs] is None for _, values in environments):
             yield row.name, missing_needed_text(row, entry, BY_NAME[row.needs])
 
 

@@ -155,9 +155,7 @@ def whole_number(value: object) -> int:
     return int(digits)
 
 
-def integer(
-    low: int, high: int = LARGEST, metavar: str = "NUMBER", what: str = "an integer", *, or_none: bool = False
-) -> Kind:
+def integer(low: int, high: int = LARGEST, metavar: str = "NUMBER", what: str = "an integer", *, or_none: bool = False) -> Kind:
     """Return the kind of the whole numbers from `low` to `high`, and with `or_none` of 0, which is none."""
 
     def parse(value: object) -> int:
@@ -364,9 +362,7 @@ TEXT = Kind("a text", "TEXT", parse_text)
 ENVIRONMENT = TEXT._replace(parse=parse_environment)
 TEXTS = several(parse_text, "a list of texts, with commas between")
 SIZE = Kind("a number of bytes from 1, such as 65536 or 64 kB", "SIZE", parse_size, show=show_size)
-SIZE_OR_NONE = Kind(
-    "a number of bytes from 0, such as 65536 or 64 kB", "SIZE", partial(parse_size, least=0), show=show_size
-)
+SIZE_OR_NONE = Kind("a number of bytes from 0, such as 65536 or 64 kB", "SIZE", partial(parse_size, least=0), show=show_size)
 MILLISECONDS = integer(0, metavar="MS")
 SECONDS = integer(1, 86_400, metavar="SECONDS")
 WORKERS = Kind(f"`auto`, or an integer from 1 to {MOST_WORKERS}", "NUMBER", parse_workers, words=(AUTO,))

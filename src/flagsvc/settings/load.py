@@ -79,9 +79,7 @@ PROXY = ProgramOptions(
 SERVER = ProgramOptions(SERVER_OPTIONS, True, lambda environment, values: foreign_to_server(environment), adopt)
 
 
-def load(
-    environment: Mapping[str, str], file: PathLike[str] | str | None, flags: Mapping[str, str]
-) -> Loaded[ProxyOptions]:
+def load(environment: Mapping[str, str], file: PathLike[str] | str | None, flags: Mapping[str, str]) -> Loaded[ProxyOptions]:
     """Return the options of `flags` (by option name), `environment` and a TOML `file` (specification: Configuration).
 
     Raises `ConfigurationError` with every problem at once: none holds a secret.

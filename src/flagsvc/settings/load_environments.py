@@ -87,11 +87,7 @@ def add_environments(
     for name in written[0].tables:
         part = Resolved({}, {}, {}, [], resolved.files)
         own = choose_own(name, environment, tables_of(name, written, file), part)
-        own |= {
-            row: entry
-            for row, entry in followers({**process, **own}, rows_for(name)).items()
-            if BY_NAME[row].follows in own
-        }
+        own |= {row: entry for row, entry in followers({**process, **own}, rows_for(name)).items() if BY_NAME[row].follows in own}
         meant = chain.from_iterable(each.meant.get(name, ()) for each in written)
         own_lost = {*lost, *part.problems, *meant}
         every_lost |= own_lost
@@ -109,9 +105,7 @@ def add_environments(
 def tables_of(name: str, written: Sequence[Written], file: Tables) -> list[Tables]:
     """Return the tables of one environment in their order of precedence. Paths in the file go by its folder."""
     return [
-        Tables(
-            each.tables.get(name, {}), each.source_of(name), file.folder if each is file.environments else "", NOTHING
-        )
+        Tables(each.tables.get(name, {}), each.source_of(name), file.folder if each is file.environments else "", NOTHING)
         for each in written
     ]
 

@@ -79,9 +79,7 @@ def _wrong_key(name: str, source: str, names: Collection[str], *, hint: bool) ->
         elsewhere = f"it is the proxy's, and stands outside of [{SERVER_TABLE}]" if name in SETTABLE else ""
         return _unknown(name, source, elsewhere, _spellings(SERVER_OPTIONS, names) if hint else {})
     if names is DIVIDED_SETTABLE and name in SETTABLE:
-        return _unknown(
-            name, source, "it holds for the whole process, and stands outside of the tables of environments", {}
-        )
+        return _unknown(name, source, "it holds for the whole process, and stands outside of the tables of environments", {})
     if name in TABLES:
         keys = sorted(known.removeprefix(f"{name}.") for known in names if known.startswith(f"{name}."))
         return f"{name} ({source}): expected a table with {', '.join(keys)}", set()

@@ -83,9 +83,7 @@ def normalise(
             refuse_gitlab_without_instance(given, found)
         refuse_lookups_without_tokens(given, found)
     refuse_one_header_for_two(given, found)
-    inherited = [
-        row.name for row in rows if divided and row.scope is Scope.INHERITED
-    ]  # environments may have what they need
+    inherited = [row.name for row in rows if divided and row.scope is Scope.INHERITED]  # environments may have what they need
     refuse_without_needed(by_name, given, found, {*lost, *inherited})
     return found
 
@@ -190,9 +188,7 @@ def refuse_one_header_for_two(given: Mapping[str, Given], found: Normalised) -> 
         found.problems["userGroupsHeader"] = f"{where}: `{name}` names the person already, as userHeader"
 
 
-def refuse_without_needed(
-    rows: Mapping[str, Option], given: Mapping[str, Given], found: Normalised, lost: Collection[str]
-) -> None:
+def refuse_without_needed(rows: Mapping[str, Option], given: Mapping[str, Given], found: Normalised, lost: Collection[str]) -> None:
     """Note a problem for each option that has no effect because the option that it needs is not given."""
     for option in rows.values():
         if not option.needs or option.needs in lost or option.name not in given or is_blank(given[option.name].value):
@@ -237,9 +233,7 @@ def required_text(option: Option, *, in_code: bool = False) -> str:
     if in_code:
         return f"{option.field} is required"
     if option.environment:
-        return (
-            f"{option.name} is required: set {option.reads[0]}, or {option.name} in [environments.{option.environment}]"
-        )
+        return f"{option.name} is required: set {option.reads[0]}, or {option.name} in [environments.{option.environment}]"
     return f"{option.name} is required: set {option.reads[0]}, {option.flag} or {option.name} in a --config file"
 
 

@@ -114,11 +114,7 @@ class Option:
     @property
     def flag(self) -> str:
         """The flag on the command line; empty for an option that only code can give, and for one of an environment."""
-        return (
-            ""
-            if self.in_code_only or self.environment
-            else "--" + self.field.removeprefix("flagsvc_").replace("_", "-")
-        )
+        return "" if self.in_code_only or self.environment else "--" + self.field.removeprefix("flagsvc_").replace("_", "-")
 
     @property
     def variables(self) -> tuple[Variable, ...]:

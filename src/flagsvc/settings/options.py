@@ -84,9 +84,7 @@ class ProxyOptions(ProxyRows):
         own, wrong, meant = cls._entries({str(field): value for field, value in given.items()})
         wrong += ["an environment has no environments"] * (TABLE in given)
         wrong += [
-            f"`{BY_NAME[option].field}` holds for the whole process"
-            for option in own
-            if BY_NAME[option].scope is Scope.PROCESS
+            f"`{BY_NAME[option].field}` holds for the whole process" for option in own if BY_NAME[option].scope is Scope.PROCESS
         ]
         lost = meant | INHERITED.intersection(entries.meant)
         found = normalise_environment(name, own, entries.given, os.environ, in_code=True, lost=lost)
@@ -97,9 +95,7 @@ class ProxyOptions(ProxyRows):
         """Store normalised values, and the environments that have values of their own. What holds for the process is in all."""
         super()._keep(values)
         shared = {row.name: values[row.name] for row in OPTIONS if row.scope is Scope.PROCESS}
-        vars(self)[TABLE] = tuple(
-            Environment(name, ProxyOptions.of({**found, **shared})) for name, found in values.get(TABLE, ())
-        )
+        vars(self)[TABLE] = tuple(Environment(name, ProxyOptions.of({**found, **shared})) for name, found in values.get(TABLE, ()))
 
     @classmethod
     def _entries(cls, given: Mapping[str, object]) -> Entries:
@@ -140,9 +136,7 @@ def reloaded(used: ProxyOptions, read: ProxyOptions) -> ProxyOptions:
         return used
     if not read.environments:
         return with_process(read, used)
-    return replace(
-        used, environments=tuple(each._replace(options=with_process(each.options, used)) for each in read.environments)
-    )
+    return replace(used, environments=tuple(each._replace(options=with_process(each.options, used)) for each in read.environments))
 
 
 def with_process(options: ProxyOptions, process: ProxyOptions) -> ProxyOptions:

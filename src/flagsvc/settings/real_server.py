@@ -87,9 +87,7 @@ ROWS: tuple[RealVariable, ...] = (
         COMBINED,
         "`sslmode` of that URL or of DATABASE_URL: false is `disable`, true `verify-full`",
     ),
-    RealVariable(
-        "DATABASE_SSL_REJECT_UNAUTHORIZED", COMBINED, "`sslmode` of that URL: false is `require`, true `verify-full`"
-    ),
+    RealVariable("DATABASE_SSL_REJECT_UNAUTHORIZED", COMBINED, "`sslmode` of that URL: false is `require`, true `verify-full`"),
     RealVariable("DATABASE_SSL_CA_FILE", COMBINED, "`sslrootcert` of that URL"),
     RealVariable("DATABASE_SSL_CERT_FILE", COMBINED, "`sslcert` of that URL"),
     RealVariable("DATABASE_SSL_KEY_FILE", COMBINED, "`sslkey` of that URL"),
@@ -298,9 +296,7 @@ def compose(parts: Mapping[str, str]) -> Made:
     except RefusedError:
         raise UrlRefusedError("DATABASE_PORT", f"expected {PORT.expects}, got {quoted(port)}") from None
     if re.search(r"[\s@?#\\]|://", host) or (host.count(":") == 1 and not host.startswith("/")):
-        raise UrlRefusedError(
-            "DATABASE_HOST", "expected the name or the address of a host, without port, user and scheme"
-        )
+        raise UrlRefusedError("DATABASE_HOST", "expected the name or the address of a host, without port, user and scheme")
     user = quote(text.get("DATABASE_USERNAME", ""), safe="")
     password = quote(parts.get("DATABASE_PASSWORD", ""), safe="")
     login = f"{user}:{password}@" if password else f"{user}@" if user else ""
@@ -329,9 +325,7 @@ def _with_query(url: str, query: Mapping[str, str]) -> str:
     return f"{url}{'&' if '?' in url else '?'}{urlencode(query, quote_via=quote)}" if query else url
 
 
-def _parameters(
-    text: Mapping[str, str], given: Mapping[str, str], *, by_default: str
-) -> tuple[dict[str, str], list[str]]:
+def _parameters(text: Mapping[str, str], given: Mapping[str, str], *, by_default: str) -> tuple[dict[str, str], list[str]]:
     """Return the parameters of the variables that are not `given`, and a text for each part that has no place."""
     found: dict[str, str] = {}
     unread: list[str] = []

@@ -35,9 +35,7 @@ def load_server(
     return accepted(resolve_server(environment, file, flags), ServerOptions)
 
 
-def resolve_server(
-    environment: Mapping[str, str], file: PathLike[str] | str | None, flags: Mapping[str, str]
-) -> Resolved:
+def resolve_server(environment: Mapping[str, str], file: PathLike[str] | str | None, flags: Mapping[str, str]) -> Resolved:
     """Return what flags, environment and file say, with the problems instead of an error.
 
     What Kubernetes sets for a service named `flagsvc-server`, such as FLAGSVC_SERVER_PORT=tcp://…, is no option.

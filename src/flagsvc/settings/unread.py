@@ -62,9 +62,7 @@ class Hints:
         ending, own = name.removeprefix(prefix).upper(), self._known[prefix]
         word = last_word(ending)
         alike = {
-            each: variable
-            for each, (variable, kind) in own.items()
-            if word not in KIND_WORDS or word in (last_word(each), kind)
+            each: variable for each, (variable, kind) in own.items() if word not in KIND_WORDS or word in (last_word(each), kind)
         }
         if nearest_name(ending, [each for each in self._others if each not in own], SLIP):
             return ""
@@ -180,9 +178,7 @@ OURS = frozenset(variable.name for option in (*OPTIONS, *SERVER_OPTIONS) for var
 
 FOREIGN: dict[str, Foreign] = {
     **{row.name: Foreign(hint(row), row.common) for row in ROWS if row.name not in OURS},
-    "NODE_EXTRA_CA_CERTS": Foreign(
-        "use FLAGSVC_UPSTREAM_CA, or SSL_CERT_FILE in place of the system's", instead=AUTHORITIES
-    ),
+    "NODE_EXTRA_CA_CERTS": Foreign("use FLAGSVC_UPSTREAM_CA, or SSL_CERT_FILE in place of the system's", instead=AUTHORITIES),
 }
 """Variable → what to do about it. A value is never shown: it may be a token."""
 
@@ -205,11 +201,7 @@ def foreign(environment: Mapping[str, str]) -> Iterator[str]:
 
 def foreign_to_server(environment: Mapping[str, str]) -> Iterator[str]:
     """Yield a warning for each variable of a real Unleash server that the flag server does not take."""
-    there = [
-        row
-        for row in REAL_ROWS
-        if not is_blank(value := environment.get(row.name, "")) and not is_injected(row.name, value)
-    ]
+    there = [row for row in REAL_ROWS if not is_blank(value := environment.get(row.name, "")) and not is_injected(row.name, value)]
     if all(row.common or row.name in SHARED for row in there):
         return
     for row in there:

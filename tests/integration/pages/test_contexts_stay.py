@@ -255,9 +255,7 @@ def test_a_browser_keeps_it_out_of_addresses(tmp_path: Path) -> None:
                 page.run(f"document.querySelector('[name^=\"field.\"]').value = '{MARK}'")
                 page.follow("main form[method=post] button")
                 page.wait_for("document.querySelector('#result') !== null")
-                kept = page.run(
-                    "JSON.stringify([location.href, document.cookie, {...localStorage}, {...sessionStorage}])"
-                )
+                kept = page.run("JSON.stringify([location.href, document.cookie, {...localStorage}, {...sessionStorage}])")
                 requested = "\n".join(page.requested())
             assert not found([MARK], f"{kept}\n{requested}".encode())
             assert "/ui/try" in requested

@@ -71,10 +71,7 @@ def test_a_change_arrives_while_its_page_is_open(server: OurFlagServer, page: Br
         page.wait_for(f"/Arrived at 2 of 2 proxies after (less than )?[0-9.]+ s/.test({STRIP})")
         assert page.run("window.mark") == 1 and page.run("document.querySelectorAll('#arrival').length") == 1
         check_page(page, 320)
-        newest = {
-            each["shortRevision"]
-            for each in data(f"{server.root}/ui/proxies.json", authorization=USER_SECRET)["proxies"]
-        }
+        newest = {each["shortRevision"] for each in data(f"{server.root}/ui/proxies.json", authorization=USER_SECRET)["proxies"]}
         shown = {data(f"{each}/ui/status.json")["environments"][0]["shortRevision"] for each in addresses}
         assert newest == shown and re.fullmatch("[0-9a-f]{8}", *shown)
         page.go(f"{server.root}/ui/proxies")

@@ -28,9 +28,7 @@ STRATEGY = {
     "name": "flexibleRollout",
     "parameters": {"rollout": "25", "stickiness": "userId", "groupId": "a"},
     "constraints": [{"contextName": "plan", "operator": "IN", "values": ["team", "business"]}],
-    "variants": [
-        {"name": name, "weight": 500, "weightType": "variable", "stickiness": "userId"} for name in ("blue", "red")
-    ],
+    "variants": [{"name": name, "weight": 500, "weightType": "variable", "stickiness": "userId"} for name in ("blue", "red")],
 }
 GIVEN = {
     "features": [{"name": name} for name in ("new", "newer", "old")],
@@ -75,9 +73,7 @@ def page(server: OurFlagServer) -> Iterator[Browser]:
         yield page
         assert [each for each in page.complaints() if "404" not in each] == []
         foreign = [each for each in page.requested() if urlsplit(each).netloc != urlsplit(server.url).netloc]
-        assert not [each for each in foreign if not each.startswith("data:image/svg+xml")], (
-            "only the browser's own symbols"
-        )
+        assert not [each for each in foreign if not each.startswith("data:image/svg+xml")], "only the browser's own symbols"
 
 
 def address(server: OurFlagServer, path: str) -> str:
@@ -181,9 +177,7 @@ def test_compare_has_equal_columns(server: OurFlagServer, page: Browser) -> None
     page.go(address(server, "/compare?from=production&to=development"))
     page.call("Emulation.setDeviceMetricsOverride", width=1200, height=800, deviceScaleFactor=1, mobile=False)
     first, second = json.loads(
-        page.run(
-            "JSON.stringify([...document.querySelectorAll('.equal td')].slice(0, 2).map(each => each.offsetWidth))"
-        )
+        page.run("JSON.stringify([...document.querySelectorAll('.equal td')].slice(0, 2).map(each => each.offsetWidth))")
     )
     assert abs(first - second) <= 1
 
@@ -298,9 +292,7 @@ def test_why_in_a_browser(server: OurFlagServer, page: Browser) -> None:
     """A context is tried and a flag is explained; the address never has what was typed."""
     page.go(address(server, "/try"))
     page.wait_for("document.querySelector('[name=value]') !== null")
-    page.run(
-        "document.querySelector('[name=value]').value = 'marked-user'; document.querySelector('.edit .main').click()"
-    )
+    page.run("document.querySelector('[name=value]').value = 'marked-user'; document.querySelector('.edit .main').click()")
     page.wait_for("document.getElementById('results') !== null")
     page.run("document.querySelector('#results ~ .wide [name=why]').click()")
     page.wait_for("document.querySelector('.tree') !== null")

@@ -126,9 +126,7 @@ def test_a_copy(pages: PageClient) -> None:
     assert "Copy into production, project default" in shown.text and "project other" in shown.text
     assert not state(pages, "a", "production")[0]
     done = pages.press(pages.form(shown, "page=1"), "save")
-    assert done.status == 303 and done.headers["location"].startswith(
-        "/ui/compare?from=development&to=production&undo="
-    )
+    assert done.status == 303 and done.headers["location"].startswith("/ui/compare?from=development&to=production&undo=")
     assert state(pages, "a", "production") == state(pages, "a", "development")
     assert names(pages, "from=development&to=production") == ["alone", "b"]
     told = events(pages, done.headers["location"].rpartition("=")[2])

@@ -76,9 +76,7 @@ class Office:
             path, end = self.forms[what]
             form = self.pages.form(self.pages.get(path, token=token), end)
             sent = {TEXT[what]: mark}
-            return Attempt(
-                what, lambda: self.pages.press(form, "save", token=token, **sent), form.value(TEXT[what]), mark
-            )
+            return Attempt(what, lambda: self.pages.press(form, "save", token=token, **sent), form.value(TEXT[what]), mark)
         if what in ("on", "off"):
             return Attempt("switch", lambda: self.pages.post(f"/ui/flags/a/development/{what}", token=token))
         number = self.numbers()[-int(what) :][0]
@@ -143,9 +141,7 @@ def test_nothing_is_overwritten_unseen(office: Office) -> None:
         if attempt.number and attempt in taken:
             undone = next(row for row in rows if row.id == attempt.number)
             assert [(row.before, row.data) for row in ours] == [(undone.data, undone.before)]
-    assert len(rows) == sum(
-        row.action in answer.headers.get("location", "") for row in rows for _, answer in office.done
-    )
+    assert len(rows) == sum(row.action in answer.headers.get("location", "") for row in rows for _, answer in office.done)
 
 
 def require_chains(office: Office, rows: Sequence[Row[Any]]) -> None:

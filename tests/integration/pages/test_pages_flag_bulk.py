@@ -107,9 +107,7 @@ def confirm(visitor: Visitor, fields: dict[str, Any], names: list[str], base: st
 
 def state(client: AppClient) -> Any:
     """Return all flags, archived ones, too, with their tags and switches, without times."""
-    found = [
-        client.get(f"/api/admin/search/features?archived=IS:{each}").json()["features"] for each in ("true", "false")
-    ]
+    found = [client.get(f"/api/admin/search/features?archived=IS:{each}").json()["features"] for each in ("true", "false")]
     return [
         {
             "name": each["name"],

@@ -93,9 +93,7 @@ def test_adding_a_link(pages: PageClient) -> None:
     assert 'href="https://example.com/a?b=%27%3Ci%3E%27" rel="noopener noreferrer"' in page
     assert "<script>alert" not in page and "&lt;script&gt;" in page
     assert "<script>alert" not in pages.get(EDIT).text
-    assert [(each["url"], each["title"]) for each in links(pages)] == [
-        ("https://example.com/a?b=%27%3Ci%3E%27", HOSTILE)
-    ]
+    assert [(each["url"], each["title"]) for each in links(pages)] == [("https://example.com/a?b=%27%3Ci%3E%27", HOSTILE)]
     add(pages, "example.com/plain")
     assert (links(pages)[1]["url"], links(pages)[1]["title"]) == ("https://example.com/plain", None)
 
@@ -124,9 +122,7 @@ def test_changing_and_removing_a_link(pages: PageClient) -> None:
     told = pages.press(form_of(pages, identity), url="https://example.com/2", title="U")
     assert "You changed the link https://example.com/2 of a" in pages.get(told.headers["location"]).text
     pages.undo(told)
-    assert [(each["id"], each["url"], each["title"]) for each in links(pages)] == [
-        (identity, "https://example.com/1", "T")
-    ]
+    assert [(each["id"], each["url"], each["title"]) for each in links(pages)] == [(identity, "https://example.com/1", "T")]
     assert pages.press(form_of(pages, identity), url="https://example.com/2", title="U").status == 303
     assert "Nothing was different" in pages.get(pages.press(form_of(pages, identity)).headers["location"]).text
     assert pages.press(form_of(pages, identity), title="").status == 303

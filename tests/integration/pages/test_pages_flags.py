@@ -119,10 +119,7 @@ def test_the_use_of_a_flag_as_a_picture(client: AppClient, visitor: Visitor) -> 
     page = visitor.see("/flags/new").text
     name = "Requests of new in production, last 24 hours. At most 5,497; on 27 %; off 73 %."
     assert f'role="img" aria-label="{name}"' in page and "<title>1,485 on, 4,012 off</title>" in page
-    assert (
-        '<td data-label="on">1,485</td><td data-label="off">4,012</td>' in page
-        and page.count('data-local="moment"') == 24
-    )
+    assert '<td data-label="on">1,485</td><td data-label="off">4,012</td>' in page and page.count('data-local="moment"') == 24
     assert "1,485 on · 4,012 off this hour" in page and "5,497 this hour · 5,497 in 24 hours" in page
     assert 'href="/ui/flags/new?environment=development#use">Show <bdi>development</bdi></a>' in page
     data = visitor.data("/flags/new?environment=development&span=week")["flag"]["use"]
@@ -151,12 +148,8 @@ def test_code_for_a_flag(client: AppClient, visitor: Visitor) -> None:
     snippets = visitor.data("/flags/new")["snippets"]
     assert len(snippets) >= 8 and visitor.see("/flags/new").text.count('class="snippet"') == len(snippets)
     for each in snippets:
-        assert (
-            each["code"].count("new") and "://" in each["code"] and "@" not in each["code"].replace("@unleash/", "")
-        ), each
-    strategy = STRATEGY | {
-        "variants": [{"name": "a", "weight": 1000, "weightType": "variable", "stickiness": "default"}]
-    }
+        assert each["code"].count("new") and "://" in each["code"] and "@" not in each["code"].replace("@unleash/", ""), each
+    strategy = STRATEGY | {"variants": [{"name": "a", "weight": 1000, "weightType": "variable", "stickiness": "default"}]}
     assert client.post(f"{PRODUCTION}/strategies", strategy).status == 200
     assert all("ariant(" in each["code"] for each in visitor.data("/flags/new")["snippets"])
 
@@ -345,6 +338,4 @@ def test_pages_of_a_long_list(database_url: str) -> None:
         first, second = (visitor.see(f"/flags?q=flag&page={number}").text for number in (1, 2))
         assert 'rel="next" href="/ui/flags?q=flag&amp;page=2"' in first and 'rel="prev"' not in first
         assert 'rel="prev" href="/ui/flags?q=flag&amp;page=1"' in second and 'rel="next"' not in second
-        assert "Page 2 of 2" in second and [each["name"] for each in visitor.data("/flags?page=2")["flags"]] == [
-            "flag-50"
-        ]
+        assert "Page 2 of 2" in second and [each["name"] for each in visitor.data("/flags?page=2")["flags"]] == ["flag-50"]

@@ -89,9 +89,7 @@ REFUSED: tuple[Refused, ...] = (
     Refused("/new-flag", {"name": "a"}, {"name": "Another flag has this name."}, 409, "/new-flag"),
     Refused("/new-flag", {"name": "old"}, {"name": "The name is taken by a flag in the archive."}, 409, "/new-flag"),
     Refused("/new-flag", {"name": "n", "type": "x"}, {"type": CHOOSE}, end="/new-flag", lost=("type",)),
-    Refused(
-        "/projects/shop/new-flag", {"name": "n"}, {"name": "The name does not fit the pattern of the project: `s-.*`."}
-    ),
+    Refused("/projects/shop/new-flag", {"name": "n"}, {"name": "The name does not fit the pattern of the project: `s-.*`."}),
     Refused("/projects/full/new-flag", {"name": "n"}, {"": "The project has as many flags as it may."}, 403),
     Refused("/flags/a/edit", {"value": "x"}, {"tag.value": "A value has at least 2 characters."}, 400, "/tags", "add"),
     Refused("/flags/a/edit", {"value": LONG}, {"tag.value": "A value has at most 50"}, 400, "/tags", "add"),
@@ -146,9 +144,7 @@ REFUSED: tuple[Refused, ...] = (
     condition("There is no context field `plam`. Do you mean `plan`?", "c0.field", c0__field="plam"),
     condition("Give at least one value.", c0__values=""),
     condition("A value has at most 100 characters.", c0__values=LONG),
-    condition(
-        "These are 251 values, and a condition takes 250. Create a segment", c0__values=MANY[: MANY.index("\n251")]
-    ),
+    condition("These are 251 values, and a condition takes 250. Create a segment", c0__values=MANY[: MANY.index("\n251")]),
     condition("These are 1001 values, and a condition takes 250. A segment takes 1000.", c0__values=MANY),
     condition(
         "`x` and 1 more are no legal values of the field `plan`.",
@@ -196,9 +192,7 @@ REFUSED: tuple[Refused, ...] = (
     Refused("/new-context-field", {"name": "plan", "description": HOSTILE}, {"name": TAKEN}, 409),
     Refused("/new-context-field", {"name": HOSTILE}, {"name": LETTERS}),
     Refused("/new-context-field", {"name": "n", "more": LONG}, {"value.0": "A value has at most 100"}, lost=("more",)),
-    Refused(
-        "/context-fields/plan", {"description": LONG}, {"description": "A description has at most 250 characters."}
-    ),
+    Refused("/context-fields/plan", {"description": LONG}, {"description": "A description has at most 250 characters."}),
     Refused("/context-fields/plan", {"value": ["gold", "gold"]}, {"value.1": "This is here twice."}),
     Refused("/new-tag-type", {"name": "team", "description": HOSTILE}, {"name": TAKEN}, 409, do=""),
     Refused("/new-tag-type", {"name": "x"}, {"name": "A name has at least 2 characters."}, do=""),
@@ -226,17 +220,10 @@ REFUSED: tuple[Refused, ...] = (
         lost=("environments",),
     ),
     Refused("/projects/shop", {"name": ""}, {"name": "Give a name."}),
-    *(
-        Refused("/projects/shop", {"featureLimit": each}, {"featureLimit": WHOLE})
-        for each in ("many", "-1", "1.5", "9" * 30)
-    ),
+    *(Refused("/projects/shop", {"featureLimit": each}, {"featureLimit": WHOLE}) for each in ("many", "-1", "1.5", "9" * 30)),
     Refused("/projects/shop", {"mode": "x"}, {"mode": CHOOSE}, lost=("mode",)),
-    Refused(
-        "/projects/shop", {"pattern": "("}, {"naming.pattern": "The pattern is no regular expression"}, end="/naming"
-    ),
-    Refused(
-        "/projects/shop", {"pattern": "a b"}, {"naming.pattern": "The pattern asks for white space"}, end="/naming"
-    ),
+    Refused("/projects/shop", {"pattern": "("}, {"naming.pattern": "The pattern is no regular expression"}, end="/naming"),
+    Refused("/projects/shop", {"pattern": "a b"}, {"naming.pattern": "The pattern asks for white space"}, end="/naming"),
     Refused(
         "/projects/shop",
         {"pattern": "[a-z]+", "example": "1"},
@@ -264,9 +251,7 @@ REFUSED: tuple[Refused, ...] = (
     Refused("/my-tokens", {"description": LONG}, {"description": "A description has at most 255 characters."}, do=""),
     Refused("/my-tokens", {"description": HOSTILE, "expires": ""}, {"expires": "Choose a day."}, do=""),
     Refused("/my-tokens", {"description": HOSTILE, "expires": "2001-01-01"}, {"expires": "The day is over."}, do=""),
-    Refused(
-        "/people/new", {"username": "", "name": HOSTILE}, {"username": "Give a username or an email address."}, do=""
-    ),
+    Refused("/people/new", {"username": "", "name": HOSTILE}, {"username": "Give a username or an email address."}, do=""),
     Refused("/people/new", {"email": HOSTILE}, {"email": "This is no email address."}, do=""),
     Refused("/people/new", {"username": LONG}, {"username": "A username has at most 255 characters."}, do=""),
     Refused(
@@ -280,9 +265,7 @@ REFUSED: tuple[Refused, ...] = (
     Refused("/people/1", {"rootRole": "Viewer"}, {"rootRole": "This is the only administrator."}, 403, "/1"),
     Refused("/new-webhook", {"url": "", "description": HOSTILE}, {"url": "Give an address"}),
     Refused("/new-webhook", {"url": "x"}, {"url": "An address must be an http or https address."}, lost=("url",)),
-    Refused(
-        "/new-webhook", {"url": "https://a", "contentType": "é"}, {"contentType": "A content type must"}, lost=("url",)
-    ),
+    Refused("/new-webhook", {"url": "https://a", "contentType": "é"}, {"contentType": "A content type must"}, lost=("url",)),
     Refused(
         "/new-webhook",
         {"url": "https://a", "customHeaders": "x"},
@@ -413,18 +396,14 @@ BOTH: dict[str, Both] = {
         ("gold; silver; theirs", "gold; silver; mine"),
     ),
     "project": Both("/projects/shop", {"name": "theirs"}, {"name": "mine"}, cells("theirs", "mine")),
-    "segment": Both(
-        "/segments/1", {"c0__values": "us"}, {"c0__values": "asia"}, cells("region is us", "region is asia")
-    ),
+    "segment": Both("/segments/1", {"c0__values": "us"}, {"c0__values": "asia"}, cells("region is us", "region is asia")),
     "strategy": Both(
         RULE,
         {"rollout": "50", "title": HOSTILE},
         {"rollout": "25"},
         (*cells("50", "25"), "Someone else changed this strategy meanwhile", "Take theirs</a>"),
     ),
-    "token": Both(
-        "/tokens/{token}", {"expires": "2999-01-31"}, {"expires": "2999-02-28"}, cells("2999-01-31", "2999-02-28")
-    ),
+    "token": Both("/tokens/{token}", {"expires": "2999-01-31"}, {"expires": "2999-02-28"}, cells("2999-01-31", "2999-02-28")),
     "variants of a flag": Both(
         "/flags/a/development/variants",
         {"v0__name": "theirs"},

@@ -28,9 +28,7 @@ GIVEN: dict[str, Any] = {
 def require_told(answer: Answer, sentence: str) -> None:
     """Check that a page of a conflict tells a change, and the time of it."""
     assert answer.status == 409
-    assert re.search(re.escape(sentence) + ', <time datetime="20[^"]+" title="20[^"]+ UTC">just now', answer.text), (
-        answer.text
-    )
+    assert re.search(re.escape(sentence) + ', <time datetime="20[^"]+" title="20[^"]+ UTC">just now', answer.text), answer.text
 
 
 def strategies(pages: PageClient) -> tuple[str, str]:

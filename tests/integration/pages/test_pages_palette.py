@@ -154,9 +154,7 @@ def test_the_dialog(server: OurFlagServer, page: Browser) -> None:
     page.wait_for(f"{OPEN} && {CHOSEN} !== undefined")
     assert any("palette.js" in each for each in page.requested())
     field = json.loads(
-        page.run(
-            "JSON.stringify(Object.fromEntries([...document.activeElement.attributes].map(each => [each.name, each.value])))"
-        )
+        page.run("JSON.stringify(Object.fromEntries([...document.activeElement.attributes].map(each => [each.name, each.value])))")
     )
     assert (field["role"], field["aria-controls"], field["aria-expanded"]) == ("combobox", "palette-list", "true")
     for width in (1200, 320):

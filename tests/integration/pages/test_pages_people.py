@@ -105,9 +105,7 @@ def test_accounts_elsewhere(pages: PageClient) -> None:
     with pages.client.server.store.writing(None) as tx:
         identities.link(tx, users.find(tx, stored(pages)["reader"]["id"]), "https://id.example", HOSTILE)
     page = pages.get(place)
-    assert (
-        "https://id.example" in page.text and "<script>alert" not in page.text and "is linked to the user" in page.text
-    )
+    assert "https://id.example" in page.text and "<script>alert" not in page.text and "is linked to the user" in page.text
     done = pages.press(pages.form(page, "/unlink"))
     assert done.status == 303
     assert "You unlinked the user reader from an account elsewhere." in pages.get(done.headers["location"]).text

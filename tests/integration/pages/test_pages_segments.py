@@ -39,9 +39,7 @@ def test_the_list(pages: PageClient) -> None:
 
 def test_making_one(pages: PageClient) -> None:
     """A segment is made with conditions; what is typed stays through the buttons, and the words are shown before."""
-    first = pages.press(
-        pages.form(pages.get("/ui/segments/new"), "/new"), "add-condition", name="mine", description="d"
-    )
+    first = pages.press(pages.form(pages.get("/ui/segments/new"), "/new"), "add-condition", name="mine", description="d")
     second = pages.press(pages.form(first, "/new"), "preview", c0__field="plan", c0__values="team\nfree")
     assert "plan is one of team, free" in second.text
     saved = pages.press(pages.form(second, "/new"), "save")

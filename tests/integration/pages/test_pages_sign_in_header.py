@@ -48,9 +48,7 @@ def enter(visitor: Visitor, path: str = "/flags", **headers: str) -> processes.A
     """Open a page, follow the way through the sign-in, and return the last answer."""
     answer = visitor.see(path, **headers)
     while answer.status == 303:
-        answer = visitor.client.get(
-            answer.headers["location"], token=None, headers={"cookie": visitor.cookie, **headers}
-        )
+        answer = visitor.client.get(answer.headers["location"], token=None, headers={"cookie": visitor.cookie, **headers})
         if found := COOKIE.match(answer.headers.get("set-cookie", "")):
             visitor.cookie = f"{found[1]}={found[2]}"
     return answer
@@ -112,10 +110,7 @@ def test_the_header_opens_pages_only(client: AppClient) -> None:
     """The API takes tokens alone, and a form without a session is refused."""
     for path in ("/api/admin/projects", "/api/client/features", "/ui/flags.json"):
         assert client.get(path, token=None, headers={"x-user": "writer"}).status == 401
-    assert (
-        Visitor(client, None).send("/sessions/end", headers={"sec-fetch-site": "same-origin", "x-user": "boss"}).status
-        == 401
-    )
+    assert Visitor(client, None).send("/sessions/end", headers={"sec-fetch-site": "same-origin", "x-user": "boss"}).status == 401
 
 
 def test_a_name_without_a_user_is_refused(client: AppClient) -> None:
@@ -162,9 +157,7 @@ def test_groups_make_a_user_and_give_the_roles(database_url: str) -> None:
         enter(Visitor(client, None), **{"x-user": "ben", "x-groups": "shop,x"})
         assert roles_of(client, "ben") == ("viewer", {"shop": "member"})
         kinds = client.get("/api/admin/events").json()["events"]
-        assert {"user-created", "project-access-user-roles-updated"} <= {
-            each["type"] for each in kinds if each["way"] == "sign-in"
-        }
+        assert {"user-created", "project-access-user-roles-updated"} <= {each["type"] for each in kinds if each["way"] == "sign-in"}
 
 
 def test_groups_are_applied_at_each_sign_in(database_url: str) -> None:
@@ -173,16 +166,11 @@ def test_groups_are_applied_at_each_sign_in(database_url: str) -> None:
         visitor = Visitor(client, None)
         enter(visitor, **{"x-user": "ada", "x-groups": "devs,shop"})
         assert roles_of(client, "ada") == ("editor", {"shop": "member"})
-        assert visitor.see("/flags", **{"x-user": "ada", "x-groups": "shop, devs"}).status == 200, (
-            "the order does not matter"
-        )
+        assert visitor.see("/flags", **{"x-user": "ada", "x-groups": "shop, devs"}).status == 200, "the order does not matter"
         assert visitor.see("/flags", **{"x-user": "ada", "x-groups": "shop-leads"}).status == 303
         enter(visitor, **{"x-user": "ada", "x-groups": "shop-leads"})
         assert roles_of(client, "ada") == ("viewer", {"shop": "owner"})
         for groups in ("others", ""):
             answer = enter(visitor, **{"x-user": "ada", "x-groups": groups})
             assert answer.status == 403 and "None of your groups has a role here" in answer.text
-        assert (
-            client.get("/ui/flags", token=None, headers={"x-user": "ada"}, more=[("x-groups", "devs")] * 2).status
-            == 303
-        )
+        assert client.get("/ui/flags", token=None, headers={"x-user": "ada"}, more=[("x-groups", "devs")] * 2).status == 303

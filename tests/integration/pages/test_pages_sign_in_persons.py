@@ -81,9 +81,7 @@ def test_long_subjects_with_the_same_beginning_are_two_people(scene: Scene) -> N
     for text in texts:
         assert scene.sign_in(sub=text, email=None).status == 303
     with scene.client.server.store.reading() as tx:
-        stored = [
-            each["subject"] for row in users.list_with_roles(tx) for each in identities.list_accounts(tx, row["id"])
-        ]
+        stored = [each["subject"] for row in users.list_with_roles(tx) for each in identities.list_accounts(tx, row["id"])]
     assert len(set(stored)) == len(texts) and all(each.isprintable() and len(each) <= 255 for each in stored)
     assert scene.sign_in(sub=stored[0], email=None).status == 303
     with scene.client.server.store.reading() as tx:

@@ -326,9 +326,7 @@ def test_without_a_provider_there_is_no_way_to_it(database_url: str) -> None:
     """The form does not name one, and the paths are unknown."""
     with app_client(database_url) as client:
         assert "sign-in/provider" not in Visitor(client, None).see("/sign-in").text
-        assert [Visitor(client, None).see(path).status for path in ("/sign-in/provider", "/sign-in/callback")] == [
-            404
-        ] * 2
+        assert [Visitor(client, None).see(path).status for path in ("/sign-in/provider", "/sign-in/callback")] == [404] * 2
 
 
 @pytest.mark.parametrize(

@@ -139,10 +139,7 @@ def test_a_session_that_ends_inside_a_form(server: OurFlagServer, page: Browser)
     page.run(f"{CREATE}.click()")
     page.wait_for(f"{SAID} === 'Not sent: your session has ended. Sign in in a new tab, and press again'")
     assert page.run("document.querySelector('.unsent a').target") == "_blank"
-    assert (
-        page.run("new URL(document.querySelector('.unsent a').href).searchParams.get('next')")
-        == "/projects/default/new-flag"
-    )
+    assert page.run("new URL(document.querySelector('.unsent a').href).searchParams.get('next')") == "/projects/default/new-flag"
     body = f"new URLSearchParams({{token: {json.dumps(USER_SECRET)}, next: '/flags'}})"
     page.run(f"fetch('/ui/sign-in', {{method: 'POST', body: {body}}}).then(() => {{ window.back = true }})")
     page.wait_for("window.back")
@@ -201,9 +198,7 @@ def test_no_page_has_words_for_programs(server: OurFlagServer, page: Browser) ->
     assert "belongs to a button" in page.run("document.querySelector('.problem').innerText")
     page.run("fetch('/ui/sign-out', {method: 'POST'}).then(() => { window.out = true })")
     page.wait_for("window.out")
-    page.run(
-        "fetch('/ui/flags/new/archive', {method: 'POST'}).then(each => each.text()).then(text => { window.text = text })"
-    )
+    page.run("fetch('/ui/flags/new/archive', {method: 'POST'}).then(each => each.text()).then(text => { window.text = text })")
     page.wait_for("window.text")
     assert "Your session has ended" in page.run("window.text")
     assert "program" not in page.run("window.text")

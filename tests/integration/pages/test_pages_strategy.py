@@ -71,9 +71,7 @@ def test_legal_values_and_order_of_conditions(pages: PageClient) -> None:
     second = pages.press(pages.form(first, "/new"), "add-condition", c0__field="plan")
     form = pages.form(second, "/new")
     assert b'<input type="checkbox" name="c0.legal" value="one, two">' in second.body
-    third = pages.press(
-        form, "condition-down:0", c0__legal=["one, two"], c1__field="userId", c1__inverted="on", c1__values="7"
-    )
+    third = pages.press(form, "condition-down:0", c0__legal=["one, two"], c1__field="userId", c1__inverted="on", c1__values="7")
     form = pages.form(third, "/new")
     assert (form.value("c0.field"), form.value("c0.values"), form.value("c0.inverted")) == ("userId", "7", "on")
     assert (form.value("c1.field"), form.value("c1.legal")) == ("plan", "one, two")

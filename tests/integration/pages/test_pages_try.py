@@ -105,18 +105,14 @@ def test_answers_are_those_of_clients(pages: PageClient) -> None:
     found = tried(pages, ("lines", lines), ("why", "3:a"))
     document = pages.client.get("/api/client/features", token=BACKEND_SECRET).json()
     snapshot = compile_document(document, CompileOptions()).snapshot
-    wanted = [
-        snapshot.decide(Context(user_id=each["userId"], properties=each["properties"]), "a")[0] for each in contexts
-    ]
+    wanted = [snapshot.decide(Context(user_id=each["userId"], properties=each["properties"]), "a")[0] for each in contexts]
     assert found["results"]["contexts"] == 100
     assert found["why"]["places"][0]["each"] == wanted
     rows = {each["name"]: [cell["on"] for cell in each["cells"]] for each in found["results"]["flags"]}
     assert rows["a"][0] == sum(wanted)
     assert 0 < rows["a"][1] < rows["a"][0]
     differing = next(each["line"] for each in found["results"]["flags"] if each["name"] == "a")
-    assert wanted[differing] and not wanted[:differing].count(True) - sum(
-        wanted[at] for at in range(differing) if at % 2
-    )
+    assert wanted[differing] and not wanted[:differing].count(True) - sum(wanted[at] for at in range(differing) if at % 2)
 
 
 def test_why(pages: PageClient) -> None:

@@ -69,9 +69,7 @@ def test_a_bad_one(pages: PageClient, typed: dict[str, str], words: str) -> None
     form = pages.form(pages.get("/ui/new-webhook"), "/new-webhook")
     refused = pages.press(form, "save", **{"url": URL, **SECRETS, "description": HOSTILE, **typed})
     assert refused.status == 400 and words in refused.text
-    assert "secret" not in refused.text.replace("signingSecret", "").replace("Signing secret", "").replace(
-        "is secret again", ""
-    )
+    assert "secret" not in refused.text.replace("signingSecret", "").replace("Signing secret", "").replace("is secret again", "")
     again = pages.form(refused, "/new-webhook")
     assert (again.value("description"), again.value("authorization"), again.value("url")) == (HOSTILE, "", "")
 
@@ -85,9 +83,7 @@ def test_changing_one(pages: PageClient) -> None:
     told = pages.press(theirs, "save", description="theirs", authorization="")
     assert "You changed the webhook" in pages.get(told.headers["location"]).text
     assert stored(pages)["parameters"].keys() == {"url", "signingSecret"}
-    conflict = pages.press(
-        mine, "save", description="mine", bodyTemplate="my template", signingSecret="secret-of-mine-now"
-    )
+    conflict = pages.press(mine, "save", description="mine", bodyTemplate="my template", signingSecret="secret-of-mine-now")
     assert conflict.status == 409 and "theirs" in conflict.text and "my template" in conflict.text
     assert "secret-of-mine" not in conflict.text and "boss changed the webhook theirs" in conflict.text
     assert pages.press(pages.form(conflict, "/webhooks/1"), "save").status == 303
@@ -133,9 +129,7 @@ def test_switching_testing_and_deliveries(pages: PageClient) -> None:
     listed = pages.data("/ui/webhooks")["webhooks"][0]["deliveries"]
     assert listed["lastSuccessAt"] and listed["lastError"] == "the receiver answered with the status 500"
     editor = pages.get(ONE, token=EDITOR_SECRET)
-    assert (
-        "Only administrators see" in editor.text and "cart" not in editor.text and "with the status 500" in editor.text
-    )
+    assert "Only administrators see" in editor.text and "cart" not in editor.text and "with the status 500" in editor.text
 
 
 def test_deleting_one(pages: PageClient) -> None:
@@ -262,9 +256,7 @@ def test_a_recipe(pages: PageClient, name: str) -> None:
         assert pages.press(form, "save", description=HOSTILE, url=receiver.url, events=events).status == 303
         with sending(pages.client):
             add_flags(pages.client, "cart")
-            pages.client.put(
-                "/api/admin/projects/default/features/cart", {"name": "cart", "description": 'a "b" \\ {{c}}'}
-            )
+            pages.client.put("/api/admin/projects/default/features/cart", {"name": "cart", "description": 'a "b" \\ {{c}}'})
             bodies = [each.json() for each in receiver.wait_for(2)]
     assert all("boss" in json.dumps(each) and "cart" in json.dumps(each) for each in bodies)
 
@@ -273,7 +265,5 @@ def test_every_type_of_events_has_a_group(pages: PageClient) -> None:
     """Every type of events of this server is in exactly one group; a type of another server is among the others."""
     made(pages, events=["feature-created", "change-request-created"])
     groups = {each["title"]: [kind["value"] for kind in each["kinds"]] for each in pages.data(ONE)["groups"]}
-    assert sorted(kind for kinds in groups.values() for kind in kinds) == sorted(
-        (*EVENT_TYPES, "change-request-created")
-    )
+    assert sorted(kind for kinds in groups.values() for kind in kinds) == sorted((*EVENT_TYPES, "change-request-created"))
     assert groups.pop("Others") == ["change-request-created"] and min(len(kinds) for kinds in groups.values()) > 1

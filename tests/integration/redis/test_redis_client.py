@@ -38,9 +38,7 @@ def secure() -> Iterator[RedisServer]:
 
 
 @asynccontextmanager
-async def client_of(
-    server: RedisAddress, tls: ssl.SSLContext | None = None, timeout_s: float = 2.0
-) -> AsyncIterator[Client]:
+async def client_of(server: RedisAddress, tls: ssl.SSLContext | None = None, timeout_s: float = 2.0) -> AsyncIterator[Client]:
     """Give a client until the block ends."""
     client = Client(Access(server, tls, timeout_s))
     try:
@@ -92,9 +90,7 @@ async def test_a_wrong_password(password: str | None, server: RedisServer) -> No
     async with client_of(at(server, password=password)) as client:
         with pytest.raises(StoreError) as caught:
             await client.call("PING")
-    assert str(caught.value) == (
-        f"the storage server at `127.0.0.1:{server.port}`: it refuses the user or the password"
-    )
+    assert str(caught.value) == (f"the storage server at `127.0.0.1:{server.port}`: it refuses the user or the password")
 
 
 @asynccontextmanager
@@ -147,9 +143,7 @@ async def test_an_answer_that_drips() -> None:
             await client.call("GET", "key")
 
 
-@pytest.mark.parametrize(
-    "answer", [b"$abc\r\n", b":x\r\n", b"$-5\r\nab\r\n", b"*x\r\n", b"%1\r\n", b"HTTP/1.1 400 Bad\r\n\r\n"]
-)
+@pytest.mark.parametrize("answer", [b"$abc\r\n", b":x\r\n", b"$-5\r\nab\r\n", b"*x\r\n", b"%1\r\n", b"HTTP/1.1 400 Bad\r\n\r\n"])
 @asynchronous
 async def test_what_is_no_answer(answer: bytes) -> None:
     """An answer that is not the protocol of Redis is an ordinary error."""

@@ -93,9 +93,7 @@ def test_refusals(store: Store, run: Run, tmp_path: Path) -> None:
         "the database is in use, it has 3 features": whole,
         "the backup is not whole": whole[:-20],
         "this is no backup of flagsvc: it is not compressed with gzip": b"{}",
-        "its lines have another digest than its last line says": gzip.compress(
-            gzip.decompress(whole).replace(b"cart", b"card")
-        ),
+        "its lines have another digest than its last line says": gzip.compress(gzip.decompress(whole).replace(b"cart", b"card")),
         "the backup has the schema `9999`": remade(newer).getvalue(),
         "`sequences` has a table without numbers: `nothing`": remade(altered).getvalue(),
     }
@@ -116,9 +114,7 @@ def test_a_value_that_the_server_does_not_write(store: Store, run: Run, tmp_path
     file.write_bytes(remade(with_value("strategies", constraints=5)(lines_of(backup_of(store)))).getvalue())
     called = run("restore", file, "--replace")
     assert (called.code, called.out) == (2, "") and rows_of(backup_of(store)) == before
-    expected = (
-        r"flagsvc server restore: line \d+ of the backup: expected a list as `constraints` of the table `strategies`\n"
-    )
+    expected = r"flagsvc server restore: line \d+ of the backup: expected a list as `constraints` of the table `strategies`\n"
     assert re.fullmatch(expected, called.err), called.err
     parameters = {"url": "ftp://s3cret.example"}
     file.write_bytes(remade(with_value("addons", parameters=parameters)(lines_of(backup_of(store)))).getvalue())

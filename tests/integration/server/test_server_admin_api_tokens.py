@@ -22,8 +22,7 @@ from support.flagservers import (
 
 PATH = "/api/admin/api-tokens"
 INVALID = (
-    "Request validation failed: your request body or params contain invalid data. "
-    "Refer to the `details` list for more information."
+    "Request validation failed: your request body or params contain invalid data. Refer to the `details` list for more information."
 )
 BAD = "Request validation failed: your request body or params contain invalid data: "
 GIVEN = {"projects": [{"id": "other"}]}

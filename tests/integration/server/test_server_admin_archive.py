@@ -55,9 +55,7 @@ def test_one_by_its_name(client: AppClient) -> None:
     assert client.delete("/api/admin/archive/a").status == 200
     assert client.post(FEATURES, {"name": "a"}).status == 201
     assert client.delete(f"{FEATURES}/nosuch").status == 404
-    assert (
-        client.post("/api/admin/archive/revive/lost").json()["message"] == "Active project with id gone does not exist"
-    )
+    assert client.post("/api/admin/archive/revive/lost").json()["message"] == "Active project with id gone does not exist"
 
 
 def test_the_right_is_that_of_the_features_project(client: AppClient) -> None:

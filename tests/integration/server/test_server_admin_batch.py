@@ -50,9 +50,7 @@ def test_refusals_have_no_id(client: AppClient) -> None:
 def test_an_admin_token_validates_and_exports_but_does_not_import(client: AppClient) -> None:
     """An admin token may validate and export; an import is refused after the check of the body's shape."""
     statuses = {
-        operation: client.post(
-            f"{PLACE}/{operation}", {**REQUEST, **({} if operation != "export" else HERE)}, token=ADMIN_SECRET
-        )
+        operation: client.post(f"{PLACE}/{operation}", {**REQUEST, **({} if operation != "export" else HERE)}, token=ADMIN_SECRET)
         for operation in OPERATIONS
     }
     assert {name: answer.status for name, answer in statuses.items()} == {"validate": 200, "import": 400, "export": 200}
@@ -137,9 +135,7 @@ TRIED = {
         body(
             features=[feature("a")],
             contextFields=[{"name": "region", "legalValues": [{"value": "no"}]}],
-            featureStrategies=[
-                strategy("a", constraints=[{"contextName": "region", "operator": "IN", "values": ["se"]}])
-            ],
+            featureStrategies=[strategy("a", constraints=[{"contextName": "region", "operator": "IN", "values": ["se"]}])],
         ),
         400,
     ),

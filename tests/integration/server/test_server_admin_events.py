@@ -82,8 +82,7 @@ def test_authors_are_listed(client: AppClient) -> None:
 def test_an_import_has_its_way(client: AppClient) -> None:
     """The events of an import say that it was one."""
     empty: dict[str, Any] = {
-        name: []
-        for name in ("featureStrategies", "featureEnvironments", "contextFields", "featureTags", "segments", "tagTypes")
+        name: [] for name in ("featureStrategies", "featureEnvironments", "contextFields", "featureTags", "segments", "tagTypes")
     }
     data = {**empty, "features": [{"name": "new", "type": "release"}], "dependencies": []}
     body = {"project": "default", "environment": "development", "data": data}

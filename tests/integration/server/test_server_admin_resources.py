@@ -82,9 +82,7 @@ def client(sqlite_url: str) -> Iterator[AppClient]:
 
 def test_every_route_does_its_work(database_url: str) -> None:
     """The calls have their statuses. New objects have a `Location`. The calls use every route of these modules."""
-    routes = [
-        route for module in (segments, context_fields, strategy_types, tag_types, tags) for route in module.ROUTES
-    ]
+    routes = [route for module in (segments, context_fields, strategy_types, tag_types, tags) for route in module.ROUTES]
     with app_client(database_url, given=GIVEN) as client:
         OurServer(client)
         for method, path, body, status, place in STEPS:

@@ -119,9 +119,7 @@ def test_a_filter_that_fits_in_many_ways(client: AppClient) -> None:
     assert client.get(f"{URL}?tag={'a' * 16_400}").status == 414
 
 
-@pytest.mark.parametrize(
-    ("name", "operator", "most"), [("query", "", 50), ("type", "IS:", 100), ("tag", "INCLUDE:", 100)]
-)
+@pytest.mark.parametrize(("name", "operator", "most"), [("query", "", 50), ("type", "IS:", 100), ("tag", "INCLUDE:", 100)])
 def test_more_than_a_search_may_hold(client: AppClient, name: str, operator: str, most: int) -> None:
     """Many words and values are accepted, too many are refused with the parameter's name; repeated ones count once."""
     many = [f"a:{number}" for number in range(most)]

@@ -202,9 +202,7 @@ def test_what_is_refused_at_the_start(flags: tuple[str, ...], problem: str, caps
     assert problem in capsys.readouterr().err
 
 
-def test_a_provider_without_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_provider_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The start names the command that installs what is missing."""
     monkeypatch.setattr("flagsvc.core.extras.find_spec", lambda name: None if name == "joserfc" else object())
     monkeypatch.setenv("FLAGSVC_DATABASE_URL", str(tmp_path / "flags.db"))

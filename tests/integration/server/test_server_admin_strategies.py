@@ -116,9 +116,7 @@ def test_patching(client: AppClient) -> None:
     url = f"{URL}/{one['id']}"
     changed = client.ask("PATCH", url, [{"op": "replace", "path": "/parameters/rollout", "value": "25"}]).json()
     assert changed == one | {"parameters": one["parameters"] | {"rollout": "25"}}
-    kept = client.ask(
-        "PATCH", url, [{"op": "replace", "path": f"/{name}", "value": "7"} for name in ("id", "sortOrder")]
-    )
+    kept = client.ask("PATCH", url, [{"op": "replace", "path": f"/{name}", "value": "7"} for name in ("id", "sortOrder")])
     assert kept.json() == changed
     wrong = client.ask("PATCH", url, [{"op": "add", "path": "/zz", "value": 1}])
     assert wrong.status == 400

@@ -76,9 +76,7 @@ def test_registering(client: AppClient) -> None:
     assert taken(register(client, PRODUCTION, instanceId="i-1", sdkVersion="sdk:1.0", environment="ignored"))
     assert taken(register(client, instanceId="", started=1_700_000_000, interval="5"))
     shown = client.get("/api/admin/metrics/applications/shop").json()
-    seen = {
-        (each["instanceId"], each["environment"], each["sdkVersion"], each["clientIp"]) for each in shown["instances"]
-    }
+    seen = {(each["instanceId"], each["environment"], each["sdkVersion"], each["clientIp"]) for each in shown["instances"]}
     peer = "203.0.113.7"
     assert seen == {("i-1", "production", "sdk:1.0", peer), ("default", "development", None, peer)}
     assert [each["name"] for each in shown["strategies"]] == ["default"]
@@ -231,10 +229,7 @@ def test_a_token_counts_for_its_projects_alone(client: AppClient) -> None:
     with client.server.store.writing(None) as tx:
         flags.put(tx)
     counted = {"one": {"yes": 1}, "theirs": {"yes": 2}}
-    lines = [
-        {"featureName": name, "appName": "shop", "environment": "production", "yes": 4, "no": 0}
-        for name in ("one", "theirs")
-    ]
+    lines = [{"featureName": name, "appName": "shop", "environment": "production", "yes": 4, "no": 0} for name in ("one", "theirs")]
     assert taken(report(client, counted, PRODUCTION)) and taken(bulk(client, metrics=lines, token=PRODUCTION))
     assert (last_hour(client), last_hour(client, "theirs")) == ({"production": (5, 0)}, {})
     assert taken(report(client, counted, BOTH)) and taken(bulk(client, metrics=lines, token=BOTH))

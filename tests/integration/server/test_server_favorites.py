@@ -81,9 +81,7 @@ def test_they_end_with_the_flag_and_with_the_user(client: AppClient) -> None:
     assert count(client) == 4
     client.delete("/api/admin/archive/a")
     assert count(client) == 2
-    reader = next(
-        each["id"] for each in client.get("/api/admin/user-admin").json()["users"] if each["username"] == "reader"
-    )
+    reader = next(each["id"] for each in client.get("/api/admin/user-admin").json()["users"] if each["username"] == "reader")
     assert client.delete(f"/api/admin/user-admin/{reader}").status == 200
     assert count(client) == 1
 

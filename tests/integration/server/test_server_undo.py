@@ -234,9 +234,7 @@ def switch(client: AppClient, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("act", [load, load_over, mark, archive, remove_flags, switch])
-def test_an_undo_of_many_changes_takes_few_statements(
-    client: AppClient, act: Callable[[AppClient, list[str]], None]
-) -> None:
+def test_an_undo_of_many_changes_takes_few_statements(client: AppClient, act: Callable[[AppClient, list[str]], None]) -> None:
     """The undo of changes of ten flags, and the undo of that undo, take as many statements as of two: 15 for each took 20 s."""
     sent: list[str] = []
     sqlalchemy.event.listen(client.server.store.engine, "before_cursor_execute", lambda *given: sent.append(given[2]))

@@ -154,13 +154,9 @@ TRIALS: Mapping[str, Trial] = {
     "segment-updated": Trial(put("/api/admin/segments/1", {"name": "gamma", "description": "e", "constraints": []})),
     "segment-deleted": Trial(delete("/api/admin/segments/2")),
     "strategy-created": Trial(post("/api/admin/strategies", {"name": "weeks", "parameters": []})),
-    "strategy-updated": Trial(
-        put("/api/admin/strategies/hours", {"name": "hours", "description": "j", "parameters": []})
-    ),
+    "strategy-updated": Trial(put("/api/admin/strategies/hours", {"name": "hours", "description": "j", "parameters": []})),
     "strategy-deprecated": Trial(post("/api/admin/strategies/hours/deprecate")),
-    "strategy-reactivated": Trial(
-        post("/api/admin/strategies/hours/reactivate"), (post("/api/admin/strategies/hours/deprecate"),)
-    ),
+    "strategy-reactivated": Trial(post("/api/admin/strategies/hours/reactivate"), (post("/api/admin/strategies/hours/deprecate"),)),
     "strategy-deleted": Trial(delete("/api/admin/strategies/hours")),
     "project-created": Trial(post("/api/admin/projects", {"id": "new", "name": "New"})),
     "project-updated": Trial(put(P, {"name": "The default", "description": "d", "featureLimit": 100})),
@@ -219,9 +215,7 @@ TOGETHER: Mapping[str, Trial] = {
             delete(f"{SHOP}/features/goods"),
         ),
     ),
-    "flags at once": Trial(
-        post(f"{P}/delete", {"features": ["a", "c"]}), (post(f"{P}/archive", {"features": ["a", "other"]}),)
-    ),
+    "flags at once": Trial(post(f"{P}/delete", {"features": ["a", "c"]}), (post(f"{P}/archive", {"features": ["a", "other"]}),)),
 }
 """Changes of several events → their trial; the whole action is undone."""
 IS_RED = {"contextName": "color", "operator": "IN", "values": ["red"]}
@@ -341,9 +335,7 @@ class Scene:
 
     def state(self) -> tuple[bytes, ...]:
         """Return what clients get, byte for byte, and the rows of the database as text."""
-        documents = [
-            self.client.get("/api/client/features", token=each) for each in (BACKEND_SECRET, PRODUCTION_SECRET)
-        ]
+        documents = [self.client.get("/api/client/features", token=each) for each in (BACKEND_SECRET, PRODUCTION_SECRET)]
         assert all(each.status == 200 for each in documents)
         return *(each.body.partition(b'"meta"')[0] for each in documents), *self.rows()
 
@@ -354,15 +346,11 @@ class Scene:
                 if table.name not in NOT_COMPARED:
                     columns = [each for each in table.c if each.name not in OF_THE_MOMENT.get(table.name, ())]
                     found = tx.db.execute(select(*columns)).all()
-                    yield "\n".join(
-                        [table.name, *sorted(repr([shown(each) for each in row]) for row in found)]
-                    ).encode()
+                    yield "\n".join([table.name, *sorted(repr([shown(each) for each in row]) for row in found)]).encode()
 
     def newest(self, kind: str = "") -> dict[str, Any]:
         """Return the newest event, or the newest of a kind."""
-        found = self.client.get(f"/api/admin/search/events?limit=100{f'&type=IS:{kind}' if kind else ''}").json()[
-            "events"
-        ]
+        found = self.client.get(f"/api/admin/search/events?limit=100{f'&type=IS:{kind}' if kind else ''}").json()["events"]
         return max(found, key=lambda each: int(each["id"]))
 
     def undo(self, path: object) -> str:

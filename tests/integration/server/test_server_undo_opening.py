@@ -106,9 +106,7 @@ def test_a_switch_off_whose_strategy_is_gone_is_not_undone(client: AppClient, na
     assert refused.status == 409 and "would switch a on in staging without an active strategy" in refused.text
     assert f"boss {GONE[name][1]}" in refused.text and state(client) == before
     asked = Visitor(client).data(f"/history/{event['id']}/undo")
-    assert (
-        asked["obstacle"] in refused.text and f"(event {asked['later']})" in asked["obstacle"] and not asked["opened"]
-    )
+    assert asked["obstacle"] in refused.text and f"(event {asked['later']})" in asked["obstacle"] and not asked["opened"]
 
 
 def test_the_strategy_first_and_then_the_switch(client: AppClient) -> None:
@@ -160,9 +158,6 @@ def test_a_flag_that_was_open_is_open_again(database_url: str) -> None:
         do(client, "POST", f"{place}/off")
         number, visitor = newest(client, OFF)["id"], Visitor(client)
         assert visitor.data(f"/history/{number}/undo")["opened"] == [{"feature": "a", "environment": "development"}]
-        assert (
-            "<bdi>a</bdi> is then on in <bdi>development</bdi> for everyone"
-            in visitor.see(f"/history/{number}/undo").text
-        )
+        assert "<bdi>a</bdi> is then on in <bdi>development</bdi> for everyone" in visitor.see(f"/history/{number}/undo").text
         assert visitor.send(f"/history/{number}/undo").status == 303
         assert client.get("/api/client/features", token=BACKEND_SECRET).json()["features"] == before

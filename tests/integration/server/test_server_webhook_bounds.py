@@ -103,9 +103,7 @@ def test_a_hostile_template_costs_its_own_webhook(
         clock.ahead += LEASE_S + PAUSES_S[0]
         receiver.wait_for(len(states(client, number)))
     kept = deliveries(client, number)
-    assert all(reason in each["stateDetails"] for each in kept) and {each["details"]["attempts"] for each in kept} == {
-        1
-    }
+    assert all(reason in each["stateDetails"] for each in kept) and {each["details"]["attempts"] for each in kept} == {1}
 
 
 def test_a_template_that_cannot_be_read_is_refused(client: AppClient) -> None:

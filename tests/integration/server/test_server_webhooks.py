@@ -300,9 +300,7 @@ def test_no_answer_page_event_or_log_has_a_secret(client: AppClient, receiver: R
     assert came.path.endswith(SECRETS["url"]) and came.headers["authorization"] == SECRETS["authorization"]
     assert came.headers["x-key"] == SECRETS["customHeaders"]
     paths = (ADDONS, f"{ADDONS}/{number}", f"{ADDONS}/{number}/events", "/api/admin/events", "/ui/history.json")
-    shown = [
-        client.get(path) for path in (*paths, "/ui/webhooks", f"/ui/webhooks/{number}", f"/ui/webhooks/{number}.json")
-    ]
+    shown = [client.get(path) for path in (*paths, "/ui/webhooks", f"/ui/webhooks/{number}", f"/ui/webhooks/{number}.json")]
     assert all(each.status == 200 for each in shown)
     texts = [made.text, changed.text, *(each.text for each in shown), json.dumps(client.log.lines, default=str)]
     assert not [(secret, text) for secret in SECRETS.values() for text in texts if secret in text]

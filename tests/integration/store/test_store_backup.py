@@ -118,9 +118,7 @@ def test_what_a_backup_has(store: Store) -> None:
     assert not store.engine.pool.checkedout()  # type: ignore[attr-defined]
 
 
-def test_ids_that_were_given_out_do_not_come_back(
-    store: Store, opened: Open, new_database: Callable[[str], str]
-) -> None:
+def test_ids_that_were_given_out_do_not_come_back(store: Store, opened: Open, new_database: Callable[[str], str]) -> None:
     """A session that the backup leaves out had the last number of the tokens; the next token gets another one."""
     with store.reading() as tx:
         last = max(tx.db.execute(select(schema.tokens.c.id)).scalars())
@@ -376,10 +374,7 @@ def test_a_backup_while_others_write(store: Store, opened: Open, new_database: A
         stopped.set()
         for each in threads:
             each.join()
-    seen = [
-        {row["row"]["description"] for row in rows_of(made) if "pair-" in row["row"].get("name", "")}
-        for made in backups
-    ]
+    seen = [{row["row"]["description"] for row in rows_of(made) if "pair-" in row["row"].get("name", "")} for made in backups]
     assert {len(words) for words in seen} == {1}
     assert len(set(map(str, seen))) > 1
     target = opened(new_database(store.engine.dialect.name))

@@ -37,9 +37,7 @@ PAYLOAD = {"type": "json", "value": '{"a": [1]}'}
 VARIANT = {"name": "blue", "weight": 1000, "weightType": "variable", "stickiness": "userId", "payload": PAYLOAD}
 MORE: dict[str, Any] = {
     "environments": [{"name": "odd", "type": "test", "sortOrder": 7}],
-    "strategyTypes": [
-        {"name": "office", "title": "Office", "parameters": [{"name": "floor", "type": "list", "required": True}]}
-    ],
+    "strategyTypes": [{"name": "office", "title": "Office", "parameters": [{"name": "floor", "type": "list", "required": True}]}],
     "segments": [
         {
             "name": "office",
@@ -188,9 +186,7 @@ def reading_paths(lines: list[Any]) -> list[str]:
     places = {**PLACES} | {"strategyId": ids[0], "groupId": of["events"][-1]["action"]}
     routes = [each.path for each in (*ROUTES, *PAGE_ROUTES) if each.method == "GET"]
     names = re.compile(r":(\w+)")
-    found = [
-        names.sub(lambda one: quote(places.get(one[1], "x")), path) for path in routes if not path.startswith(SKIPPED)
-    ]
+    found = [names.sub(lambda one: quote(places.get(one[1], "x")), path) for path in routes if not path.startswith(SKIPPED)]
     return [*found, *MORE_PATHS, *(f"/ui/history/{each['id']}/undo" for each in of["events"])]
 
 
@@ -226,9 +222,7 @@ EVERY = {"sqlite": 3, "postgresql": 12}
 PARTS = 8
 """A usual run asks so small a part of the routes after each restore."""
 
-REASON = re.compile(
-    r"line \d+ (of the backup: expected .* as `\w+.*` of the table|of the backup: the database|is no JSON)"
-)
+REASON = re.compile(r"line \d+ (of the backup: expected .* as `\w+.*` of the table|of the backup: the database|is no JSON)")
 
 
 @pytest.fixture
@@ -274,9 +268,7 @@ def test_what_the_admin_api_writes(database_url: str) -> None:
     given = {"projects": [{"id": "named"}, {"id": "small", "featureLimit": 1}, {"id": "gone", "archived": True}]}
     rows = rows_in(admin_calls)
     with app_client(database_url, given=given) as client:
-        codes = [
-            client.ask(row.method, f"/api/admin{row.path}", row.body).status for row in rows if "{" not in row.path
-        ]
+        codes = [client.ask(row.method, f"/api/admin{row.path}", row.body).status for row in rows if "{" not in row.path]
         made = backup_of(client.server.store)
         assert len([code for code in codes if code < 300]) > 200
         assert restored(client.server.store, made, replace=True).notes == []

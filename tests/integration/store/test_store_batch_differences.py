@@ -15,9 +15,7 @@ from support.batch_scene import Scene, body, feature, place, scene_of, strategy,
 
 ENVIRONMENTS = ("development", "production")
 CONSTRAINT = {"contextName": "plan", "operator": "IN", "values": ["team"]}
-ONE = strategy(
-    "a", "flexibleRollout", title="one", parameters={"rollout": "25", "stickiness": "userId", "groupId": "a"}
-)
+ONE = strategy("a", "flexibleRollout", title="one", parameters={"rollout": "25", "stickiness": "userId", "groupId": "a"})
 TWO = strategy("a", constraints=[CONSTRAINT], segments=[1])
 DATA: dict[str, Any] = {
     "features": [feature("a")],

@@ -186,9 +186,7 @@ def test_an_import_tells_what_it_did(scene: Scene) -> None:
     assert scene.events()[len(TOLD) :] == again
     second = scene.export()
     assert without_ids(second) == without_ids(first)
-    assert {each["id"] for each in first["featureStrategies"]}.isdisjoint(
-        each["id"] for each in second["featureStrategies"]
-    )
+    assert {each["id"] for each in first["featureStrategies"]}.isdisjoint(each["id"] for each in second["featureStrategies"])
 
 
 def test_empty_data_tells_that_it_was_imported(scene: Scene) -> None:

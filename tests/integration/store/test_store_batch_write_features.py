@@ -277,9 +277,7 @@ def test_context_fields_are_created(scene: Scene) -> None:
     ]
     scene.load(body(contextFields=fields))
     found = {row["name"]: row for row in rows(scene, "context_fields")}
-    region = {
-        name: found["region"][name] for name in ("description", "stickiness", "sort_order", "project", "legal_values")
-    }
+    region = {name: found["region"][name] for name in ("description", "stickiness", "sort_order", "project", "legal_values")}
     assert region == {
         "description": "where",
         "stickiness": True,

@@ -178,9 +178,7 @@ def test_values_of_all_come_before_legal_values_of_any(scene: Scene) -> None:
     assert found.details == [{"message": '"value" must be a number. You provided "many".'}]
     found = scene.refusal(body(contextFields=fields, featureStrategies=wanted[:1]))
     assert found.details == [{"message": "input values are not specified as a legal value on this context field"}]
-    scene.load(
-        body(contextFields=fields, featureStrategies=[strategy("here", constraints=[illegal | {"values": ["free"]}])])
-    )
+    scene.load(body(contextFields=fields, featureStrategies=[strategy("here", constraints=[illegal | {"values": ["free"]}])]))
 
 
 def test_an_unknown_environment(scene: Scene) -> None:

@@ -157,9 +157,7 @@ def test_an_expired_token_opens_nothing(keyring: Keyring, clock: FakeClock, stor
         assert (later.find("user:writer-secret") is not None) is known
 
 
-def test_the_old_keys_serve_while_the_database_is_away(
-    keyring: Keyring, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_old_keys_serve_while_the_database_is_away(keyring: Keyring, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A keyring that cannot be reloaded keeps its entries and raises."""
 
     def reading() -> object:
@@ -197,9 +195,7 @@ def test_when_tokens_were_seen_is_stored_now_and_then(keyring: Keyring, store: S
     assert store.revision() == before
 
 
-def test_what_could_not_be_stored_is_stored_later(
-    keyring: Keyring, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_could_not_be_stored_is_stored_later(keyring: Keyring, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """An outage of the database only delays storing the last use of tokens."""
 
     def recording() -> object:

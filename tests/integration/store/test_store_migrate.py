@@ -152,9 +152,7 @@ def test_threads_may_migrate_different_databases_at_once(tmp_path: Path) -> None
         list(pool.map(migrate, engines))
     for each in engines:
         with each.begin() as db:
-            db.execute(
-                insert(environments).values(name="staging", type="test", sort_order=1, enabled=True, protected=False)
-            )
+            db.execute(insert(environments).values(name="staging", type="test", sort_order=1, enabled=True, protected=False))
         each.dispose()
 
 
@@ -197,9 +195,7 @@ def test_events_of_older_versions_are_moved(engine: Engine) -> None:
         db.execute(typed, [{"type": kind, "moment": now, "data": data} for kind, data in old])
     migrate(engine)
     with engine.connect() as db:
-        found = db.execute(
-            select(events.c.type, events.c.before, events.c.data, events.c.tags).order_by(events.c.id)
-        ).all()
+        found = db.execute(select(events.c.type, events.c.before, events.c.data, events.c.tags).order_by(events.c.id)).all()
     assert [tuple(each) for each in found] == [
         ("segment-updated", {"name": "a"}, {"name": "b"}, []),
         ("tag-type-deleted", {"name": "t"}, None, []),
@@ -233,9 +229,7 @@ def test_who_changed_an_older_webhook_last(engine: Engine) -> None:
         db.execute(insert(older), [row] * 3)
         for kind, author, data in changes:
             moment = row["created_at"]
-            db.execute(
-                insert(events).values(type=kind, created_at=moment, created_by="me", created_by_id=author, data=data)
-            )
+            db.execute(insert(events).values(type=kind, created_at=moment, created_by="me", created_by_id=author, data=data))
     migrate(engine)
     with engine.connect() as db:
         assert list(db.execute(select(addons.c.changed_by_id).order_by(addons.c.id)).scalars()) == [5, -42, None]

@@ -101,19 +101,14 @@ def test_many_rows_are_the_same_rows(postgresql_url: str) -> None:
     with opened(postgresql_url) as store:
         with store.writing(None) as tx:
             plain = {"created_at": tx.now, "root_role": "admin"}
-            rows = [
-                {"name": f"{n} {data[n % len(data)]}", "type": "x", "before": data[n % len(data)]}
-                for n in range(COPIED)
-            ]
+            rows = [{"name": f"{n} {data[n % len(data)]}", "type": "x", "before": data[n % len(data)]} for n in range(COPIED)]
             for each in rows:
                 tx.db.execute(insert(users).values(**plain, name=each["name"], email=None))
             tx.db.execute(insert(users), [plain | {"name": f"many {each['name']}", "email": None} for each in rows])
             said = {"created_at": tx.now, "created_by": "one", "tags": []}
             for each in rows:
                 tx.db.execute(insert(events).values(**said, type=each["name"], before=each["before"]))
-            tx.db.execute(
-                insert(events), [said | {"type": f"many {each['name']}", "before": each["before"]} for each in rows]
-            )
+            tx.db.execute(insert(events), [said | {"type": f"many {each['name']}", "before": each["before"]} for each in rows])
         found = names(store)
         with store.reading() as tx:
             query = select(events.c.type, events.c.before, events.c.created_at, events.c.data).order_by(events.c.id)
@@ -127,10 +122,7 @@ def test_a_row_of_many_that_is_refused(postgresql_url: str) -> None:
     """A key that exists twice makes all of the rows fail, with the error that a single row has, and nothing of them is stored."""
     with opened(postgresql_url) as store:
         write(store)
-        rows = [
-            {"id": n % COPIED + 9, "name": str(n), "created_at": STORED, "root_role": "admin"}
-            for n in range(COPIED + 1)
-        ]
+        rows = [{"id": n % COPIED + 9, "name": str(n), "created_at": STORED, "root_role": "admin"} for n in range(COPIED + 1)]
         with pytest.raises(DatabaseError, match="UniqueViolation"), store.writing(None) as tx:
             tx.db.execute(insert(users), rows)
         assert names(store) == [NAME]
@@ -144,9 +136,7 @@ def test_a_pooler_is_found_out(pooler: Pooler, postgresql_url: str) -> None:
         assert not is_pooled(db)
 
 
-def test_a_url_past_the_pooler_hears_at_once(
-    pooler: Pooler, postgresql_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_url_past_the_pooler_hears_at_once(pooler: Pooler, postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a URL to listen at, notifications arrive: no poll is waited for."""
     monkeypatch.setattr("flagsvc.server.store.revision_listener.READ_S", 1e6)
     url = pooler.database(postgresql_url)
@@ -206,9 +196,7 @@ def test_settings_do_not_leak_in(postgresql_url: str, monkeypatch: pytest.Monkey
         write(store)
         with store.reading() as tx:
             row = tx.db.execute(select(users.c.name, users.c.created_at)).one()
-            shown = {
-                each: tx.db.execute(text(f"SHOW {each}")).scalar() for each in ("lock_timeout", "transaction_isolation")
-            }
+            shown = {each: tx.db.execute(text(f"SHOW {each}")).scalar() for each in ("lock_timeout", "transaction_isolation")}
             third = tx.db.execute(text("SELECT 1::float8 / 3")).scalar()
         with store.recording() as tx:
             written = tx.db.execute(text("SHOW transaction_isolation")).scalar()
@@ -242,9 +230,7 @@ def test_other_encodings_are_refused(postgresql_cluster: str, encoding: str) -> 
         f"CREATE DATABASE {made} ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'",
     )
     try:
-        with pytest.raises(
-            DatabaseError, match=f"the database has the encoding {encoding}, which cannot keep every text"
-        ):
+        with pytest.raises(DatabaseError, match=f"the database has the encoding {encoding}, which cannot keep every text"):
             open_store(f"{postgresql_cluster.rpartition('/')[0]}/{made}", SystemClock(), RecordingLog())
     finally:
         execute(postgresql_cluster, f"DROP DATABASE {made} WITH (FORCE)")

@@ -235,9 +235,7 @@ def test_all_of_many(store: Store) -> None:
         listed = feature_views.list_in_project(tx, "default")
     assert [each["name"] for each in listed] == NAMES
     for each in listed:
-        states = [
-            (place["enabled"], place["hasStrategies"], place["hasEnabledStrategies"]) for place in each["environments"]
-        ]
+        states = [(place["enabled"], place["hasStrategies"], place["hasEnabledStrategies"]) for place in each["environments"]]
         assert states == [(False, True, False), (True, True, True)]
 
 

@@ -145,14 +145,11 @@ def test_what_features_are_described_with(store: Store) -> None:
     """Context fields, segments, strategy types and tag types are written; those of the file replace built-in ones."""
     apply_seed_once(store, WHOLE)
     fields = {
-        name: rest
-        for name, *rest in rows(store, "context_fields", "name", "description", "legal_values", "project", "sort_order")
+        name: rest for name, *rest in rows(store, "context_fields", "name", "description", "legal_values", "project", "sort_order")
     }
     assert fields["country"] == [None, [{"value": "no"}], "shop", 7]
     assert fields["userId"][0] == "Ours" and set(fields) >= {"appName", "sessionId"}
-    types = {
-        name: rest for name, *rest in rows(store, "strategy_types", "name", "built_in", "deprecated", "parameters")
-    }
+    types = {name: rest for name, *rest in rows(store, "strategy_types", "name", "built_in", "deprecated", "parameters")}
     assert types["mine"] == [False, True, [{"name": "p", "type": "string"}]] and types["default"][0] is True
     assert rows(store, "tag_types", "name", "icon") == [("simple", "#"), ("team", "T")]
     assert rows(store, "segments", "name", "project") == [("vip", "shop")]
@@ -303,9 +300,7 @@ def test_a_start_without_tokens_makes_one(store: Store) -> None:
 
 
 ADMIN, BACKEND, FRONTEND = "*:*.hidden1", "default:development.hidden.2", "*:production.hidden3"
-OPTIONS = ServerOptions(
-    init_admin_tokens=ADMIN, init_backend_tokens=f"{BACKEND}, {FRONTEND}", init_frontend_tokens=(FRONTEND,)
-)
+OPTIONS = ServerOptions(init_admin_tokens=ADMIN, init_backend_tokens=f"{BACKEND}, {FRONTEND}", init_frontend_tokens=(FRONTEND,))
 
 
 def api_tokens(store: Store) -> dict[str, tuple[object, ...]]:

@@ -83,9 +83,7 @@ def test_another_seed_is_left_out(store: Store) -> None:
 def test_what_is_missing_is_added(store: Store) -> None:
     """Existing objects are found by name and do not change, also the strategies of features. The new token authenticates."""
     apply_seed_once(store, SEED)
-    assert apply_seed_once(store, CHANGED, add=True) == SeedResult(
-        SeedOutcome.ADDED, ADDED, {"features": 3, "tokens": 1}
-    )
+    assert apply_seed_once(store, CHANGED, add=True) == SeedResult(SeedOutcome.ADDED, ADDED, {"features": 3, "tokens": 1})
     assert rows(store, schema.features.c.name, schema.features.c.description) == [
         ("a", None),
         ("b", None),
@@ -186,9 +184,7 @@ def test_what_was_made_after_a_first_start_stays(store: Store, section: str, ent
         SeedOutcome.WRITTEN,
         {"features": 3, "tokens": 1, "changeRequests": 1},
     )
-    assert "mine" in [row[0] for row in rows(store, column)] and "of the seed" not in [
-        row[0] for row in rows(store, column)
-    ]
+    assert "mine" in [row[0] for row in rows(store, column)] and "of the seed" not in [row[0] for row in rows(store, column)]
     with store.reading() as tx:
         assert is_in_maintenance(tx)
 

@@ -95,9 +95,7 @@ def sentences(store: Store, given: dict[str, Any]) -> list[str]:
 
 def meaning(store: Store, environment: str) -> Any:
     """Return what clients get, without ids, orders and the revision."""
-    document = json.loads(
-        Documents(store, SystemClock(), RecordingLog()).get(DocumentQuery(environment, inline=True)).body
-    )
+    document = json.loads(Documents(store, SystemClock(), RecordingLog()).get(DocumentQuery(environment, inline=True)).body)
     for each in document["features"]:
         each["description"] = each["description"] or None
         for strategy in each["strategies"]:
@@ -159,8 +157,7 @@ CHANGES = {
         ["removed flexibleRollout of cart in production"],
     ),
     "a strategy comes": (
-        GIVEN
-        | {"strategies": [GIVEN["strategies"][0], CART | {"name": "default", "title": "b"}, GIVEN["strategies"][1]]},
+        GIVEN | {"strategies": [GIVEN["strategies"][0], CART | {"name": "default", "title": "b"}, GIVEN["strategies"][1]]},
         ["added default to cart in production", "sorted the strategies of cart in production"],
     ),
     "the order": (GIVEN | {"strategies": GIVEN["strategies"][::-1]}, ["sorted the strategies of cart in production"]),
@@ -173,8 +170,7 @@ CHANGES = {
         ["created the setting changeRequests"],
     ),
     "new ones": (
-        GIVEN
-        | {"environments": [*GIVEN["environments"], {"name": "qa"}], "features": [{"name": "a"}, *GIVEN["features"]]},
+        GIVEN | {"environments": [*GIVEN["environments"], {"name": "qa"}], "features": [{"name": "a"}, *GIVEN["features"]]},
         ["created the environment qa", "created the flag a in default"],
     ),
 }
@@ -218,9 +214,7 @@ def test_what_the_api_fills_in_is_no_drift(store: Store) -> None:
         first = strategies.list_all(tx, "cart", "production")[0]
         strategies.change(tx, PLACE, first["id"], first | {"parameters": {"rollout": "25"}})
         number = tx.db.execute(select(schema.segments.c.id)).scalar_one()
-        segments.change(
-            tx, number, {"name": "beta", "constraints": [GIVEN["segments"][0]["constraints"][0] | {"inverted": False}]}
-        )
+        segments.change(tx, number, {"name": "beta", "constraints": [GIVEN["segments"][0]["constraints"][0] | {"inverted": False}]})
     assert plan_seed(store, SEED, WHO) == []
 
 

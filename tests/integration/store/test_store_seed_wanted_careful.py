@@ -139,9 +139,7 @@ def test_null_clears_a_value_that_may_be_missing(store: Store, section: str, key
     assert [(each["name"], each["after"]) for each in change.members] == [(key, cleared)]
     assert apply_wanted(store, given, WHO) == [change] and plan_seed(store, given, WHO) == []
     after = shown_of(store, section)
-    gone = {
-        name: held for name, held in before.items() if after[name] != held and name not in ("updated_at", "seen_at")
-    }
+    gone = {name: held for name, held in before.items() if after[name] != held and name not in ("updated_at", "seen_at")}
     assert gone and all(after[name] is None for name in gone)
 
 
@@ -159,9 +157,7 @@ def test_a_user_is_not_left_without_a_name(store: Store) -> None:
     with store.writing(WHO) as tx:
         tx.db.execute(insert(schema.users).values(email=address, root_role="viewer", created_at=tx.now))
     before = everything(store)
-    with pytest.raises(
-        SeedError, match=r"users\[0\].email: the user has no user name, so the address cannot be cleared"
-    ):
+    with pytest.raises(SeedError, match=r"users\[0\].email: the user has no user name, so the address cannot be cleared"):
         plan_seed(store, parse_seed({"users": [{"name": address, "email": None}]}), WHO)
     assert everything(store) == before
 
@@ -203,10 +199,7 @@ def test_a_flag_that_was_on_without_an_active_strategy(store: Store) -> None:
     off = ROLLOUT | {"disabled": True}
     sentences(store, features=[FLAG], strategies=[off])
     added = ["added default to cart in production"]
-    assert (
-        sentences(store, features=[{"name": "cart"}], strategies=[off, CART | {"name": "default", "disabled": True}])
-        == added
-    )
+    assert sentences(store, features=[{"name": "cart"}], strategies=[off, CART | {"name": "default", "disabled": True}]) == added
     one_left = ["changed default of cart in production"]
     assert sentences(store, features=[{"name": "cart"}], strategies=[off, CART | {"name": "default"}]) == one_left
     assert sentences(store, features=[{"name": "cart"}], strategies=[CART | {"name": "default"}]) == [
@@ -214,9 +207,7 @@ def test_a_flag_that_was_on_without_an_active_strategy(store: Store) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "users", [[{"name": "boss", "rootRole": "viewer"}], [{"name": "ada"}, BOSS | {"rootRole": "editor"}]]
-)
+@pytest.mark.parametrize("users", [[{"name": "boss", "rootRole": "viewer"}], [{"name": "ada"}, BOSS | {"rootRole": "editor"}]])
 def test_the_only_administrator_stays(store: Store, users: list[dict[str, Any]]) -> None:
     """A file that leaves no administrator is refused with the place, by the plan too, and nothing of it is applied."""
     before = everything(store)

@@ -49,9 +49,7 @@ def after(store: Store, **passed: float) -> Store:
     return Store(store.engine, FakeClock((NOW + timedelta(**passed)).timestamp()), RecordingLog())
 
 
-def count(
-    yes: int = 0, no: int = 0, *, feature: str = "one", app: str = "app", moment: datetime = NOW, **more: Any
-) -> UsageCount:
+def count(yes: int = 0, no: int = 0, *, feature: str = "one", app: str = "app", moment: datetime = NOW, **more: Any) -> UsageCount:
     """Return a report."""
     return UsageCount(feature, app, more.pop("environment", "development"), moment, yes, no, more.pop("variants", {}))
 
@@ -297,9 +295,7 @@ def test_an_application_in_full(store: Store) -> None:
 def test_who_is_not_heard_of_is_forgotten(store: Store) -> None:
     """When any application registers, instances are deleted after a day, applications after 30 days."""
     tell(store, Registration("app", "development", "old"))
-    tell(
-        after(store, days=1, seconds=1), Registration("app", "development", "new"), Registration("idle", "development")
-    )
+    tell(after(store, days=1, seconds=1), Registration("app", "development", "new"), Registration("idle", "development"))
     assert [row["instanceId"] for row in one(after(store, days=1), "app")["instances"]] == ["new"]
     tell(after(store, days=31.5), Registration("app", "development"))
     assert [row["appName"] for row in all_of(store)["applications"]] == ["app"]

@@ -49,9 +49,7 @@ def test_the_limit_is_the_first_table() -> None:
     found.cells += [cell(OURS, 15, 50, "limit", users=0), cell(OURS, 10, 50, "limit", users=REPEATED)]
     tables = [block for block in pages.goal_tables(found) if block.startswith("| ")]
     lines = tables[0].splitlines()
-    assert lines[0].startswith(
-        "| flags | from the answer cache, µs | evaluated, µs | without classes, µs | ratio | must"
-    )
+    assert lines[0].startswith("| flags | from the answer cache, µs | evaluated, µs | without classes, µs | ratio | must")
     assert lines[2] == "| 10 | 10.0 +5 % | 12.8 +5 % | 25.6 +5 % | 1.28 (1.28–1.28) | 1.33 | 1.25 | must met |"
     assert lines[3] == "| 50 | 10.0 +5 % | 15.0 +5 % | – | 1.50 (1.50–1.50) | – | – |  |"
     assert lines[-1] == "| 5,000 | – | – | – | – | 6.5 | 4.5 | not measured |"
@@ -73,9 +71,7 @@ def test_a_figure_that_nothing_confirms_is_marked() -> None:
     found.cells[2].cpu = [200.0]
     text = pages.page(found)
     assert "| 10 | ~10.0 +20 % | 11.0 +5 % | ~200 | 50.0 +5 % |" in text
-    assert (
-        f"- Rounds of a cell: 1–3; {len(found.cells) - 2} of {len(found.cells)} cells steady; half of the cells" in text
-    )
+    assert f"- Rounds of a cell: 1–3; {len(found.cells) - 2} of {len(found.cells)} cells steady; half of the cells" in text
 
 
 def test_what_is_missing_is_said() -> None:
@@ -214,9 +210,7 @@ def test_files_are_written(tmp_path: Path) -> None:
     drawn = {path.name for path in tmp_path.glob("*.svg")}
     assert drawn == set(plots.all_of(sample()))
     assert drawn == {
-        name
-        for name in [*plots.COSTS, "users.svg", "memory.svg", "refresh.svg", "latency-100.svg"]
-        if f"({name})" in text
+        name for name in [*plots.COSTS, "users.svg", "memory.svg", "refresh.svg", "latency-100.svg"] if f"({name})" in text
     }
     assert "not met" in printed
 
@@ -258,11 +252,7 @@ def test_the_note_has_the_steps_of_today(site: str) -> None:
         return sum(isinstance(each, kind) for each in task.steps)
 
     wanted = {task.title: (steps(task, Click), steps(task, Write)) for task in SITES[site]}
-    found = {
-        title: (int(clicks), int(fields))
-        for title, name, clicks, fields in ROW.findall(NOTE.read_text())
-        if name == site
-    }
+    found = {title: (int(clicks), int(fields)) for title, name, clicks, fields in ROW.findall(NOTE.read_text()) if name == site}
     assert found == wanted
 
 

@@ -91,9 +91,7 @@ async def test_it_fails_and_works_by_turns() -> None:
     await asyncio.sleep(0)
     assert flapping.fault is None
     assert b'"usage": 0' in flapping.control(request("GET", "/seen"))
-    assert sorted(map(repr, (each for _, each in zip(SERVED, flapping.shuffled(), strict=False)))) == sorted(
-        map(repr, SERVED)
-    )
+    assert sorted(map(repr, (each for _, each in zip(SERVED, flapping.shuffled(), strict=False)))) == sorted(map(repr, SERVED))
 
 
 def tag(flapping: Flapping) -> str:
@@ -148,9 +146,7 @@ def requests(form: Form, folder: Path, users: int = 200) -> list[tuple[int, byte
     return [(kind, head, body) for kind, (head, _, body) in parts]
 
 
-@pytest.mark.parametrize(
-    "form", [prepared.LIST, prepared.ALL, prepared.POST_LIST, prepared.POST_NAMED, prepared.BROWSERS]
-)
+@pytest.mark.parametrize("form", [prepared.LIST, prepared.ALL, prepared.POST_LIST, prepared.POST_NAMED, prepared.BROWSERS])
 def test_each_is_another_user(form: Form, tmp_path: Path) -> None:
     """No two requests are equal, and each has the length of its body."""
     found = requests(form, tmp_path)

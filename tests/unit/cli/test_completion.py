@@ -125,9 +125,7 @@ def test_bash(line: str, offered: list[str], flagsvc: Flagsvc, folder: Path) -> 
     assert sorted(run("bash", "--norc", "/dev/stdin", folder=folder, given=given).split()) == sorted(offered)
 
 
-FISH = [
-    case if "--enable-oas" not in case[0] else ("flagsvc proxy --enable-oas=t", ["--enable-oas=true"]) for case in CASES
-]
+FISH = [case if "--enable-oas" not in case[0] else ("flagsvc proxy --enable-oas=t", ["--enable-oas=true"]) for case in CASES]
 """Fish completes an optional value only after an equals sign."""
 
 
@@ -196,9 +194,7 @@ OF_PROGRAMS = ("proxy", "server", "config", "health")
 """The commands with flags from the option tables. All others have only their own flags."""
 
 
-@pytest.mark.parametrize(
-    "command", [each for each in COMMANDS if each.name not in OF_PROGRAMS], ids=lambda each: each.name
-)
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each.name not in OF_PROGRAMS], ids=lambda each: each.name)
 def test_short_help_has_every_argument_of_the_command_itself(command: Command, flagsvc: Flagsvc) -> None:
     """An argument stays even if an option of the proxy has its name, such as `--environment`."""
     _, parser = open_command(command)
@@ -238,6 +234,4 @@ def test_workers_as_many_as_there_are_processors(flagsvc: Flagsvc, monkeypatch: 
     """`config` shows the number of workers for --workers auto."""
     monkeypatch.setattr("flagsvc.core.control_groups.processors", lambda: 6)
     for called in (flagsvc("config", "--workers", "auto", env=ENOUGH), flagsvc("config", "--workers=AUTO", env=ENOUGH)):
-        assert called.code == 0 and ["workers", "6", "flag", "--workers"] in [
-            line.split() for line in called.out.splitlines()
-        ]
+        assert called.code == 0 and ["workers", "6", "flag", "--workers"] in [line.split() for line in called.out.splitlines()]

@@ -266,9 +266,7 @@ def test_what_all_inherit_is_told_once(flagsvc: Flagsvc, file: Path) -> None:
 
 def test_a_start_that_is_refused(flagsvc: Flagsvc, file: Path) -> None:
     """`flagsvc proxy` ends with exit code 2 and every problem, those of files included, and shows no secret."""
-    file.write_text(
-        TABLES.format("[environments.c]\nclientKeys = ['s3cret-b']", "customStrategies = 'none.py'\nprot = 1")
-    )
+    file.write_text(TABLES.format("[environments.c]\nclientKeys = ['s3cret-b']", "customStrategies = 'none.py'\nprot = 1"))
     called = flagsvc("proxy", "--config", str(file))
     assert called.code == 2 and "s3cret" not in called.out + called.err
     assert [line.strip().split(" ")[1:3] for line in called.err.splitlines() if line.startswith("  - ")] == [

@@ -431,9 +431,7 @@ def test_steps_inside_are_indented() -> None:
 def regional(tmp_path: Path) -> str:
     """A file with a document."""
     file = tmp_path / "document.json"
-    file.write_text(
-        json.dumps({"features": [feature("f", strategy("default", constraint("IN", values=["eu"]))), feature("g")]})
-    )
+    file.write_text(json.dumps({"features": [feature("f", strategy("default", constraint("IN", values=["eu"]))), feature("g")]}))
     return str(file)
 
 

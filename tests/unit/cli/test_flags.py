@@ -100,10 +100,7 @@ def test_show(run: Run) -> None:
         "  everyone, because no strategy is active",
         "  variants: blue 100 %, by userId, sessionId or remoteAddress",
     ]
-    assert (
-        lines[12:14] == ["live (production): on", "  userId is 7"]
-        and lines[14] == "  never: a constraint that is no object"
-    )
+    assert lines[12:14] == ["live (production): on", "  userId is 7"] and lines[14] == "  never: a constraint that is no object"
 
 
 def test_switch(run: Run, admin: FakeAdmin) -> None:
@@ -166,9 +163,7 @@ def test_what_is_not_there(run: Run, admin: FakeAdmin, flagsvc: Flagsvc) -> None
     assert (called.code, called.err) == (2, f"flagsvc flags list: {missing}\n")
 
 
-@pytest.mark.parametrize(
-    "flag", [{"name": "dark"}, DARK | {"environments": [{"name": "dev"}]}, DARK | {"environments": 7}]
-)
+@pytest.mark.parametrize("flag", [{"name": "dark"}, DARK | {"environments": [{"name": "dev"}]}, DARK | {"environments": 7}])
 def test_another_server(flag: dict[str, Any], run: Run, admin: FakeAdmin) -> None:
     """Answers of another form are one clear line."""
     admin.answers[SEARCH] = Answer(200, {"features": [flag]})

@@ -27,9 +27,7 @@ ANSWER = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"
 
 
 @contextmanager
-def answering(
-    listener: socket.socket, tls: ssl.SSLContext | None = None, answer: bytes = ANSWER
-) -> Iterator[list[bytes]]:
+def answering(listener: socket.socket, tls: ssl.SSLContext | None = None, answer: bytes = ANSWER) -> Iterator[list[bytes]]:
     """Answer one connection and give the requests."""
     asked: list[bytes] = []
 
@@ -192,9 +190,7 @@ def test_an_unknown_host(flagsvc: Flagsvc) -> None:
     ("host", "asked"),
     [(None, "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "127.0.0.1"), ("::1", "[::1]"), ("10.9.8.7", "10.9.8.7")],
 )
-def test_which_address_is_asked(
-    host: str | None, asked: str, flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_which_address_is_asked(host: str | None, asked: str, flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
     """For a wildcard address the probe uses the loopback address. Otherwise it uses the address itself."""
     monkeypatch.setattr(health, "_probe", lambda target, timeout: (True, ""))
     called = flagsvc("health", env={"FLAGSVC_HOST": host} if host else {})
@@ -228,9 +224,7 @@ def test_a_configuration_that_does_not_say_where(arguments: tuple[str, ...], pro
 
 def test_the_operators_address_is_asked_where_there_is_one(flagsvc: Flagsvc, proxy: Proxy) -> None:
     """The operators' address needs no certificate, even if callers do."""
-    called = flagsvc(
-        "health", "--port", "1", env={"FLAGSVC_ADMIN_ADDRESS": f":{proxy.port}", "FLAGSVC_TLS_CERT": "/gone"}
-    )
+    called = flagsvc("health", "--port", "1", env={"FLAGSVC_ADMIN_ADDRESS": f":{proxy.port}", "FLAGSVC_TLS_CERT": "/gone"})
     assert called == (0, f"ready: http://127.0.0.1:{proxy.port}/proxy/health\n", "")
 
 

@@ -87,9 +87,7 @@ def test_dry_run(run: Flagsvc, admin: FakeAdmin) -> None:
     assert admin.sent("import") == []
 
 
-@pytest.mark.parametrize(
-    ("text", "code"), [("y\n", 0), ("YES\n", 0), (" y \n", 0), ("n\n", 1), ("\n", 1), ("", 1), ("yikes\n", 1)]
-)
+@pytest.mark.parametrize(("text", "code"), [("y\n", 0), ("YES\n", 0), (" y \n", 0), ("n\n", 1), ("\n", 1), ("", 1), ("yikes\n", 1)])
 def test_asking(text: str, code: int, run: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
     """At a terminal the command asks. Only `y` or `yes` imports."""
     typed(monkeypatch, text)
@@ -105,8 +103,7 @@ def test_no_terminal(run: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.MonkeyP
     called = run()
     assert called.code == 2 and called.out == SHOWN.format(url=admin.url)
     assert called.err == (
-        "flagsvc import: nothing was imported: there is no terminal to ask at: "
-        "--yes goes on without asking, --dry-run only shows\n"
+        "flagsvc import: nothing was imported: there is no terminal to ask at: --yes goes on without asking, --dry-run only shows\n"
     )
     assert admin.sent("import") == []
 

@@ -52,9 +52,7 @@ def test_the_form_is_that_of_the_modules_that_are_imported(expected: str) -> Non
         needs.missing(f"this run is {forms.form()}")
     script = f"{FORMS[expected]}\nfrom flagsvc.cli import main; main(['--version'])"
     paths = os.pathsep.join([str(forms.SOURCES), str(Path(forms.__file__).parent)])
-    ran = subprocess.run(
-        [sys.executable, "-c", script], env={"PYTHONPATH": paths}, capture_output=True, text=True, timeout=30
-    )
+    ran = subprocess.run([sys.executable, "-c", script], env={"PYTHONPATH": paths}, capture_output=True, text=True, timeout=30)
     assert (ran.stdout, ran.stderr) == (f"flagsvc {VERSION} ({expected})\n", "")
 
 
@@ -129,9 +127,7 @@ def test_bad_usage_repeats_no_value(flagsvc: Flagsvc) -> None:
         (KeyboardInterrupt(), 130, ""),
     ],
 )
-def test_exit_codes(
-    error: BaseException, code: int, message: str, flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exit_codes(error: BaseException, code: int, message: str, flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each error gives a message and an exit code, and no traceback."""
     monkeypatch.setattr("flagsvc.cli.health.run", Mock(side_effect=error))
     assert flagsvc("health") == (code, "", message)
@@ -219,9 +215,7 @@ def test_help_needs_no_extra(flagsvc: Flagsvc, without: Callable[[str], None], c
     assert flagsvc("help", command).code == 0
 
 
-def test_a_document_is_evaluated_without_an_extra(
-    flagsvc: Flagsvc, without: Callable[[str], None], tmp_path: Path
-) -> None:
+def test_a_document_is_evaluated_without_an_extra(flagsvc: Flagsvc, without: Callable[[str], None], tmp_path: Path) -> None:
     """`flagsvc evaluate` needs no extra, neither for a file nor for a URL."""
     for extra in EXTRAS:
         without(extra)

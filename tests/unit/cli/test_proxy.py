@@ -49,9 +49,7 @@ def test_nothing_is_served_with_problems(flagsvc: Flagsvc, served: list[ProxyOpt
     ]
 
 
-def test_the_names_of_another_program_are_told_before_the_problems(
-    flagsvc: Flagsvc, served: list[ProxyOptions]
-) -> None:
+def test_the_names_of_another_program_are_told_before_the_problems(flagsvc: Flagsvc, served: list[ProxyOptions]) -> None:
     """Warnings about variables of Unleash Edge come before the problems, with our names for them."""
     called = flagsvc("proxy", env={"UPSTREAM_URL": "http://h", "TOKENS": "s3cret"})
     assert called.code == 2 and served == [] and "s3cret" not in called.err
@@ -62,9 +60,7 @@ def test_the_names_of_another_program_are_told_before_the_problems(
     assert fourth == "flagsvc proxy: 3 problems"
 
 
-def test_files_of_code_are_not_run_only_to_be_checked(
-    flagsvc: Flagsvc, served: list[ProxyOptions], tmp_path: Path
-) -> None:
+def test_files_of_code_are_not_run_only_to_be_checked(flagsvc: Flagsvc, served: list[ProxyOptions], tmp_path: Path) -> None:
     """The command does not import files of code only to check them."""
     path = tmp_path / "custom.py"
     path.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\nstrategies = []\n")
@@ -76,12 +72,8 @@ def test_warnings_are_logged(flagsvc: Flagsvc, served: list[ProxyOptions]) -> No
     """Warnings are logged as text or JSON, as the options say."""
     text = flagsvc("proxy", env=ENOUGH | {"FLAGSVC_ULR": "x"})
     assert text.err.count("\n") == 1 and " warn  " in text.err
-    assert (
-        "configuration: environment FLAGSVC_ULR: no option reads this variable; did you mean `FLAGSVC_URL`?" in text.err
-    )
-    line = json.loads(
-        flagsvc("proxy", "--use-json-logger", env={"CORS_CREDENTIALS": "on", **ENOUGH}).err.splitlines()[0]
-    )
+    assert "configuration: environment FLAGSVC_ULR: no option reads this variable; did you mean `FLAGSVC_URL`?" in text.err
+    line = json.loads(flagsvc("proxy", "--use-json-logger", env={"CORS_CREDENTIALS": "on", **ENOUGH}).err.splitlines()[0])
     assert line["level"] == "warn" and "cors.credentials" in line["message"]
 
 

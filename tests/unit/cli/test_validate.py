@@ -238,6 +238,4 @@ def test_usage_as_json(ask: Flagsvc) -> None:
     """With --json, an error before the request is JSON too."""
     called = ask("--json", "--url", "ftp://x")
     assert (called.code, called.err) == (2, "")
-    assert json.loads(called.out) == {
-        "error": {"kind": "usage", "message": "--url: `ftp://x` is not an http or https URL"}
-    }
+    assert json.loads(called.out) == {"error": {"kind": "usage", "message": "--url: `ftp://x` is not an http or https URL"}}

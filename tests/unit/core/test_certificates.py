@@ -68,14 +68,8 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
     assert refusal(CertificateFiles(NAMES, cert, empty)) == f"someKey: `{empty}` holds no key in PEM form"
     alone = refusal(CertificateFiles(NAMES, cert))
     assert alone == f"someCert: `{cert}` holds no key in PEM form; give someKey if the key is in a file of its own"
-    assert (
-        refusal(CertificateFiles(NAMES, cert, locked))
-        == f"someKey: the key in `{locked}` is encrypted; give somePassword"
-    )
-    assert (
-        refusal(CertificateFiles(NAMES, cert, locked, f"{PASSWORD}?"))
-        == f"somePassword: does not decrypt the key in `{locked}`"
-    )
+    assert refusal(CertificateFiles(NAMES, cert, locked)) == f"someKey: the key in `{locked}` is encrypted; give somePassword"
+    assert refusal(CertificateFiles(NAMES, cert, locked, f"{PASSWORD}?")) == f"somePassword: does not decrypt the key in `{locked}`"
     mixed = refusal(CertificateFiles(NAMES, cert, other))
     assert mixed == f"someKey: the key in `{other}` is not that of the certificate in `{cert}`"
     assert refusal(CertificateFiles(NAMES, broken, key)).startswith(f"someCert: `{broken}` cannot be used: ")

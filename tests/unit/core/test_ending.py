@@ -44,9 +44,7 @@ def test_objects_are_not_taken_apart() -> None:
 
 def test_a_thread_that_runs_on_is_waited_for() -> None:
     """A thread that is not a daemon finishes its work. A daemon does not hold the end up."""
-    ends_last = (
-        "threading.Thread(target=lambda: (threading.main_thread().join(), print('done'))).start()\nend_process(3)"
-    )
+    ends_last = "threading.Thread(target=lambda: (threading.main_thread().join(), print('done'))).start()\nend_process(3)"
     assert ended(ends_last) == (3, "done\n", "")
     assert ended("threading.Thread(target=threading.Event().wait, daemon=True).start()\nend_process(3)") == (3, "", "")
 

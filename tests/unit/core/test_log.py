@@ -221,9 +221,7 @@ def test_secrets_may_become_more() -> None:
     log, stream = lines(secrets=secrets)
     secrets.add(["new-client-key", "old-client-key-of-the-shop", "short"])
     log.error("x", keys=["old-client-key", "new-client-key"], other="old-client-key-of-the-shop", word="short")
-    assert (
-        "client-key" not in stream.getvalue() and "shop" not in stream.getvalue() and "word=short" in stream.getvalue()
-    )
+    assert "client-key" not in stream.getvalue() and "shop" not in stream.getvalue() and "word=short" in stream.getvalue()
     assert "client-key" not in repr(secrets)
 
 
@@ -386,7 +384,5 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     """Each notice is one line of JSON with time, level, message and fields."""
     print_notices(NOTICES, make_notice_printer(as_json=True))
     ready, first = (json.loads(line) for line in capsys.readouterr().out.splitlines())
-    assert (
-        set(ready) == {"time", "level", "message", "always"} and ready["always"] is True and ready["message"] == "ready"
-    )
+    assert set(ready) == {"time", "level", "message", "always"} and ready["always"] is True and ready["message"] == "ready"
     assert (first["level"], first["message"], first["token"]) == ("info", "first start", "t")

@@ -80,11 +80,7 @@ def test_every_operator_has_words_of_its_own() -> None:
     words = []
     for name, operator in OPERATORS.items():
         asked = constraint(name, **OPERANDS[operator.takes])
-        [line] = [
-            line
-            for line in texts(explained(feature("f", strategy("default", asked)), Context()))
-            if "constraint:" in line
-        ]
+        [line] = [line for line in texts(explained(feature("f", strategy("default", asked)), Context())) if "constraint:" in line]
         words.append(line.partition("constraint: ")[2])
     assert len(set(words)) == len(OPERATORS)
     assert not [line for line in words if "holds" in line]
@@ -131,9 +127,7 @@ def test_variants_in_words() -> None:
     """The text has the candidates of the draw and its stickiness."""
     two = [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]
     own = explained(feature("f", variants=two), Context(user_id="7"))
-    assert any(
-        "of the feature, bucket" in line and "of 2 by userId, sessionId or remoteAddress" in line for line in texts(own)
-    )
+    assert any("of the feature, bucket" in line and "of 2 by userId, sessionId or remoteAddress" in line for line in texts(own))
     by_strategy = explained(feature("f", rollout("100", stickiness="region") | {"variants": two}), region("eu"))
     assert any("of the strategy, bucket" in line and "by region" in line for line in texts(by_strategy))
     random = explained(feature("f", variants=two), Context(entropy=5))
@@ -150,9 +144,7 @@ def test_variants_in_words() -> None:
 def test_dependencies_segments_and_what_was_not_reached() -> None:
     """The explanation ends where the evaluation ends, and says so."""
     segments: list[object] = [{"id": 1, "name": "europe", "constraints": [constraint("IN", values=["eu"])]}]
-    child = feature(
-        "child", strategy(segments=[1]), strategy(), strategy("userWithId"), dependencies=[{"feature": "p"}]
-    )
+    child = feature("child", strategy(segments=[1]), strategy(), strategy("userWithId"), dependencies=[{"feature": "p"}])
     made = snapshot(
         feature("p", strategy("default", constraint("IN", "plan", values=["pro"]))),
         child,
@@ -255,9 +247,7 @@ RULES = st.sampled_from(
         strategy("unknown"),
     ]
 )
-FLAGS = st.lists(
-    st.tuples(st.lists(RULES, max_size=3), st.booleans(), st.sampled_from([None, 0, 1, 2])), min_size=1, max_size=4
-)
+FLAGS = st.lists(st.tuples(st.lists(RULES, max_size=3), st.booleans(), st.sampled_from([None, 0, 1, 2])), min_size=1, max_size=4)
 PEOPLE = st.builds(
     Context,
     user_id=st.sampled_from([None, "7", "8"]),

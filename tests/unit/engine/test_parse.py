@@ -143,9 +143,7 @@ def test_a_number_as_a_name_is_a_text() -> None:
     """The feature is found by the text of the number."""
     made = compiled({"name": 5, "enabled": True, "strategies": []})
     assert toggles(made.snapshot.all(Context()))["5"]["enabled"] is True
-    assert [str(problem) for problem in made.problems] == [
-        "features[0].name of toggle `5`: must be a text, is a number"
-    ]
+    assert [str(problem) for problem in made.problems] == ["features[0].name of toggle `5`: must be a text, is a number"]
 
 
 def test_parameters_of_a_custom_strategy_are_texts() -> None:

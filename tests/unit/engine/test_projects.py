@@ -105,9 +105,7 @@ def context_of(fields: dict[str, str], now: float) -> Context:
     own = {"userId": "user_id", "sessionId": "session_id", "appName": "app_name", "environment": "environment"}
     given: dict[str, Any] = {own[name]: text for name, text in fields.items() if name in own}
     properties = {name.removeprefix("p:"): text for name, text in fields.items() if name.startswith("p:")}
-    return Context(
-        **given, remote_address=fields.get("remoteAddress", "192.0.2.1"), properties=properties, now=now * 1000
-    )
+    return Context(**given, remote_address=fields.get("remoteAddress", "192.0.2.1"), properties=properties, now=now * 1000)
 
 
 @given(st.lists(PROJECTS, min_size=2, max_size=4, unique=True))
@@ -130,9 +128,7 @@ def test_names_of_projects_are_not_run_together() -> None:
 
 def test_a_toggle_without_a_project_belongs_to_all() -> None:
     """An empty name and one that is no text count as none, as in the document for server-side SDKs."""
-    whole = snapshot(
-        feature("none"), feature("empty", project=""), feature("p", project="p"), feature("q", project="q")
-    )
+    whole = snapshot(feature("none"), feature("empty", project=""), feature("p", project="p"), feature("q", project="q"))
     repeated = snapshot(feature("a", project="p"), feature("a", strategy("default", EU), project="q"))
     assert list(restrict(repeated, frozenset("p")).names) == []
     assert list(restrict(repeated, frozenset("q")).names) == ["a"]

@@ -95,9 +95,7 @@ def test_what_did_not_change_is_neither_decoded_nor_compiled() -> None:
     first = compiled(compiler, text(feature("a", rollout("50")), feature("b"), feature("c", rollout("7")))).snapshot
     pool = first.lineage.pool
     assert pool.compiled == 3
-    second = compiled(
-        compiler, text(feature("a", rollout("50")), feature("b"), feature("c", rollout("8"))), first
-    ).snapshot
+    second = compiled(compiler, text(feature("a", rollout("50")), feature("b"), feature("c", rollout("8"))), first).snapshot
     assert (reused(second, first), pool.compiled) == (["a", "b"], 4)
     assert second.view(PLAIN).listed.entries[0] is first.view(PLAIN).listed.entries[0]
     assert second.view(PLAIN).complete.entries[0] is first.view(PLAIN).complete.entries[0]
@@ -179,9 +177,7 @@ def test_a_predicate_gets_its_slot_when_a_second_strategy_asks() -> None:
     compiler = Compiler(CompileOptions())
     first = compiled(compiler, text(feature("a", strategy("default", EU)))).snapshot
     assert len(first.memory.predicates) == 0
-    second = compiled(
-        compiler, text(feature("a", strategy("default", EU)), feature("b", strategy("default", EU))), first
-    )
+    second = compiled(compiler, text(feature("a", strategy("default", EU)), feature("b", strategy("default", EU))), first)
     assert len(second.snapshot.memory.predicates) == 1
     assert reused(second.snapshot, first) == ["a"]
     for snapshot, names in ((first, ["a"]), (second.snapshot, ["a", "b"])):
@@ -256,17 +252,13 @@ def test_work_is_done_some_at_a_time() -> None:
     assert len(building.compiled().snapshot.names) == 50
 
 
-@pytest.mark.parametrize(
-    "body", [b"{}", b"[]", b"{", b'{"features":7}', b'{"features":[],"x":"\xff"}', b'{"features":["\xff"]}']
-)
+@pytest.mark.parametrize("body", [b"{}", b"[]", b"{", b'{"features":7}', b'{"features":[],"x":"\xff"}', b'{"features":["\xff"]}'])
 def test_a_document_of_another_shape_is_left_to_who_decodes_it_whole(body: bytes) -> None:
     """Splitting decides nothing."""
     assert Compiler(CompileOptions()).begin_text(body, None) is None
 
 
-@pytest.mark.parametrize(
-    "body", [b'{"features":[{"name":"a","x":1e999}]}', b'{"features":[],"segments":[{"id":1e999}]}']
-)
+@pytest.mark.parametrize("body", [b'{"features":[{"name":"a","x":1e999}]}', b'{"features":[],"segments":[{"id":1e999}]}'])
 def test_what_the_strict_decoder_refuses_is_unusual(body: bytes) -> None:
     """This holds in a feature and in a segment."""
     building = begun(Compiler(CompileOptions()), body)

@@ -69,12 +69,8 @@ def nested(depth: int) -> list[Any]:
 LONG = [
     constraint("IN", field="userId", values=USERS),
     constraint("NOT_IN", field="userId", values=[*USERS, 3, 2.5, True, "", None]),
-    constraint(
-        "IN_CIDR", field="remoteAddress", values=[f"10.0.{number // 256}.{number % 256}/31" for number in range(2_000)]
-    ),
-    constraint(
-        "STR_STARTS_WITH", field="plan", values=[f"plan-{number}" for number in range(2_000)], caseInsensitive=True
-    ),
+    constraint("IN_CIDR", field="remoteAddress", values=[f"10.0.{number // 256}.{number % 256}/31" for number in range(2_000)]),
+    constraint("STR_STARTS_WITH", field="plan", values=[f"plan-{number}" for number in range(2_000)], caseInsensitive=True),
 ]
 ON = strategy("default")
 VARIANTS = [variant(at) for at in range(200)]
@@ -207,9 +203,7 @@ FEATURE_ALONE = ("variant", "dependency", "name", "strategy")
 """Changes that make nothing of the segment malformed."""
 
 
-@pytest.mark.parametrize(
-    "change", ["value", "constraint", "two", "variant", "dependency", "name", "strategy", "nothing"]
-)
+@pytest.mark.parametrize("change", ["value", "constraint", "two", "variant", "dependency", "name", "strategy", "nothing"])
 def test_what_is_malformed_is_told_as_of_a_small_one(change: str) -> None:
     """A malformed part has the same problem at the same place, and removes the same toggles."""
     found, expected = in_slices(broken(change)), in_one_go(broken(change))
@@ -239,9 +233,7 @@ SMALL_PIECES: dict[str, Json] = {
     "long groups": feature("a", *[rollout(5, groupId="g" * 5_000) for _ in range(100)]),
     "references to segments": feature("a", *[strategy("default", segments=[1] * 1_000) for _ in range(50)]),
     "parameters": feature("a", strategy("default", parameters={f"p{number}": "" for number in range(10_000)})),
-    "patterns in few bytes": feature(
-        "a", strategy("default", *[constraint("REGEX", value=f"a{n}") for n in range(100)])
-    ),
+    "patterns in few bytes": feature("a", strategy("default", *[constraint("REGEX", value=f"a{n}") for n in range(100)])),
     "addresses": feature("a", strategy("remoteAddress", parameters={"IPs": ",".join(["10.0.0.0/8"] * 20_000)})),
     "long dates": feature("a", strategy("default", *[constraint("DATE_AFTER", value="-" * 5_000)] * 100)),
 }

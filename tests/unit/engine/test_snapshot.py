@@ -35,10 +35,7 @@ def test_an_empty_configuration_answers_an_empty_list() -> None:
 def test_gluing_costs_in_proportion_to_the_toggles() -> None:
     """A run of static toggles is put together once, in the end; until then nothing is copied."""
     piece = b"x" * 4096
-    made = {
-        str(at): Toggle(str(at), [ToggleOutcome(False, None, b""), ToggleOutcome(True, None, piece)])
-        for at in range(100)
-    }
+    made = {str(at): Toggle(str(at), [ToggleOutcome(False, None, b""), ToggleOutcome(True, None, piece)]) for at in range(100)}
     list_builder = ListBuilder(PLAIN, False, [], made)
     for toggle in made.values():
         toggle.constant = ON
@@ -189,9 +186,7 @@ def test_a_segment_is_evaluated_once_however_many_strategies_name_it() -> None:
 def test_names_and_variants_of_a_snapshot() -> None:
     """`names` knows each toggle and its variants, the fallback included, also of a toggle that was just switched off."""
     made = snapshot(
-        feature(
-            "a", strategy("default") | {"variants": [{"name": "s", "weight": 1}]}, variants=[{"name": "v", "weight": 1}]
-        ),
+        feature("a", strategy("default") | {"variants": [{"name": "s", "weight": 1}]}, variants=[{"name": "v", "weight": 1}]),
         OFF,
         feature("b", variants=[{"name": "v", "weight": 1}]) | {"enabled": False},
     )

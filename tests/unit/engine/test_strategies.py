@@ -61,9 +61,7 @@ def test_percentages(text: str | None, expected: int) -> None:
 
 def test_custom_code_cannot_change_the_configuration() -> None:
     """Parameters are read-only; an attempt is a fault like any other."""
-    meddling = SimpleNamespace(
-        name="meddling", is_enabled=lambda parameters, context: setitem(parameters, "is", "changed")
-    )
+    meddling = SimpleNamespace(name="meddling", is_enabled=lambda parameters, context: setitem(parameters, "is", "changed"))
     made = snapshot(feature("f", strategy("meddling")), custom_strategies={"meddling": meddling})
     assert not made.decide(Context(), "f")[0]
     assert [type(each.error).__name__ for each in made.take_faults()] == ["TypeError"]

@@ -117,12 +117,8 @@ def test_a_share_without_a_variant() -> None:
 @pytest.mark.parametrize("weights", [("500", 500), (333.3, 333.3), (None, 7), (0.1,)])
 def test_lists_and_single_answers_agree(weights: tuple[Any, ...]) -> None:
     """A list answer, with classes of contexts or without, has the variant of the single one."""
-    flag = feature(
-        "f", strategy("flexibleRollout", parameters={"rollout": "50", "groupId": "g"}), variants=variants(*weights)
-    )
-    made = [
-        compile_document({"features": [flag]}, CompileOptions(class_bytes=size)).snapshot for size in (0, 8_000_000)
-    ]
+    flag = feature("f", strategy("flexibleRollout", parameters={"rollout": "50", "groupId": "g"}), variants=variants(*weights))
+    made = [compile_document({"features": [flag]}, CompileOptions(class_bytes=size)).snapshot for size in (0, 8_000_000)]
     for number in range(300):
         context = Context(user_id=str(number))
         for _ in range(3):

@@ -62,9 +62,7 @@ GIVEN: dict[str, Any] = {
         BASE | {"feature": "basket", "parameters": EVERYBODY},
     ],
 }
-NEEDS_TOKEN = (
-    "This endpoint requires an API token. Please add an authorization header to your request with a valid token"
-)
+NEEDS_TOKEN = "This endpoint requires an API token. Please add an authorization header to your request with a valid token"
 OTHER_TYPE = "invalid token: expected a different token type for this endpoint"
 BUCKET = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {}}
 

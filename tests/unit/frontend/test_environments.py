@@ -96,9 +96,7 @@ def test_a_change_is_compiled_once_for_all(scene: Scene) -> None:
 
     async def live() -> None:
         assert scene.environments.find_current(token()) is None, "nothing is compiled yet"
-        asking = (
-            scene.environments.find(token(projects=each)) for each in (EVERYTHING, ("a",), ("b", "a"), EVERYTHING)
-        )
+        asking = (scene.environments.find(token(projects=each)) for each in (EVERYTHING, ("a",), ("b", "a"), EVERYTHING))
         found = await asyncio.gather(*asking)
         assert CountingPreparer.made == 1
         assert await scene.environments.find(token(projects=("a", "b"))) is found[2]

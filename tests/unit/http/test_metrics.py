@@ -50,9 +50,7 @@ def test_the_text() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"), [(0.0, "0"), (1700000000123.0, "1700000000123"), (1700000000123.9, "1700000000123")]
-)
+@pytest.mark.parametrize(("value", "shown"), [(0.0, "0"), (1700000000123.0, "1700000000123"), (1700000000123.9, "1700000000123")])
 def test_a_bare_row_is_three_lines(value: float, shown: str) -> None:
     """Help, type, value; milliseconds are whole, as the reference writes them."""
     row = Measured("name", "gauge", "What it is.", (), True, {(): value})

@@ -51,9 +51,7 @@ def test_bars_stay_in_the_box_and_on_each_other(table: list[list[float]]) -> Non
             ground[place] = upper
         assert all(HEIGHT * column[place] / top < 0.11 for place in ground.keys() - found.keys())
     assert chart.width == SLOT * len(table[0])
-    assert {x // SLOT for x, _ in chart.hints} == {
-        place for place, each in enumerate(zip(*table, strict=True)) if sum(each)
-    }
+    assert {x // SLOT for x, _ in chart.hints} == {place for place, each in enumerate(zip(*table, strict=True)) if sum(each)}
 
 
 @given(NUMBERS)

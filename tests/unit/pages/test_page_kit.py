@@ -68,9 +68,7 @@ def test_what_is_no_form(body: bytes) -> None:
         (None, None, b"flags", False),
     ],
 )
-def test_where_a_change_comes_from(
-    fetch_site: bytes | None, origin: bytes | None, host: bytes | None, own: bool
-) -> None:
+def test_where_a_change_comes_from(fetch_site: bytes | None, origin: bytes | None, host: bytes | None, own: bool) -> None:
     """What the browser says of the site decides. Only without it the origin does, which must be this host."""
     assert is_own_request(fetch_site, origin, host) is own
 
@@ -132,9 +130,7 @@ def sent(shown: str, at: int = 0, *, lines: bool, typed: str | None = None) -> F
     return parse_form(urlencode(fields).encode())
 
 
-@given(
-    ODD | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), st.booleans(), st.integers(0, 2)
-)
+@given(ODD | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), st.booleans(), st.integers(0, 2))
 def test_an_unchanged_text(text: str, lines: bool, at: int) -> None:
     """It comes back exactly, in a field of one line and of several, and among fields of the same name."""
     form = sent(text, at, lines=lines)
@@ -171,9 +167,7 @@ def test_every_field_keeps_its_text() -> None:
     """Each field of text of a page that edits has its exact text beside it, but for the lists, which have quotes and escapes."""
     folder = files("flagsvc.server.pages").joinpath("templates")
     texts = [
-        each.read_text(encoding="utf-8")
-        for each in folder.iterdir()
-        if each.name.removesuffix(".html") not in (*FILTERS, "fields")
+        each.read_text(encoding="utf-8") for each in folder.iterdir() if each.name.removesuffix(".html") not in (*FILTERS, "fields")
     ]
     assert [found[0] for text in texts for found in CONTROL.finditer(text) if not found[1] and not found[2]] == []
     lists = [found[1] for text in texts for found in WITHOUT.finditer(text)]

@@ -37,9 +37,7 @@ class ReloadScene:
         self.reads = 0
         loaded = accepted(resolve(self.environment, None, {}), ProxyOptions)
         source = ConfigurationFiles(self.read, loaded.files)
-        self.reload = Reloader(
-            loaded.options, source, self.apply, clock=self.clock, log=self.log, draw=partial(float, 0.5)
-        )
+        self.reload = Reloader(loaded.options, source, self.apply, clock=self.clock, log=self.log, draw=partial(float, 0.5))
 
     def write(self, name: str, text: str) -> str:
         """Replace a file and return its path."""

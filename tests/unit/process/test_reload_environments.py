@@ -95,9 +95,7 @@ async def test_a_key_that_moves(tmp_path: Path) -> None:
         await reload(around, {"a": {"clientKeys": ["new"]}, "b": {"clientKeys": ["key-b", "moves"]}})
         assert accepted(around) == {"a": ("new", "stays"), "b": ("key-b", "moves")}
         await reload(around, {"a": {"clientKeys": ["new"]}, "b": {}})
-        assert accepted(around) == {"a": ("new", "stays"), "b": ("key-b",)}, (
-            "one that was taken away opens nothing again"
-        )
+        assert accepted(around) == {"a": ("new", "stays"), "b": ("key-b",)}, "one that was taken away opens nothing again"
 
 
 @asynchronous
@@ -124,9 +122,7 @@ async def test_files_of_secrets_of_an_environment(tmp_path: Path) -> None:
     (tmp_path / "one").write_text("first")
     (tmp_path / "two").write_text("second")
     async with scene(tmp_path, {"a": {"clientKeys": "", "clientKeysFile": "one"}}) as around:
-        await reload(
-            around, {name: {"clientKeys": "", "clientKeysFile": file} for name, file in (("a", "one"), ("b", "two"))}
-        )
+        await reload(around, {name: {"clientKeys": "", "clientKeysFile": file} for name, file in (("a", "one"), ("b", "two"))})
         around.write("one", "third")
         await around.look()
         around.write("two", "fourth")
@@ -165,9 +161,7 @@ async def test_options_of_the_process(tmp_path: Path) -> None:
     """They need a restart, which is told; until then each environment has those in use. Everything else is applied."""
     async with scene(tmp_path, {"a": {}, "b": {}}, "port = 7") as around:
         await reload(around, {"a": {"namePrefix": "x"}, "b": {}}, 'port = 8\nlogLevel = "debug"')
-        assert fields(around, "warn", "these options have changed and need a restart") == [
-            {"options": "port, logLevel"}
-        ]
+        assert fields(around, "warn", "these options have changed and need a restart") == [{"options": "port, logLevel"}]
         assert [part.port for _, part in around.applied[-1].environments] == [7, 7] and around.applied[-1].port == 7
         assert [part.name_prefix for _, part in around.applied[-1].environments] == ["x", None]
         await reload(around, {"a": {"namePrefix": "x"}, "b": {}}, 'port = 8\nlogLevel = "debug"\nhost = "::1"')

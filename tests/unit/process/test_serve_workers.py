@@ -22,9 +22,7 @@ from support.lookup_scene import MemoryTokens
 
 def options(**given: dict[str, Any]) -> ProxyOptions:
     """Return options of these environments, each with a key of its name unless it is given others."""
-    environments = {
-        name: {"client_keys": f"key-{name}", "flagsvc_api_token": "t", **each} for name, each in given.items()
-    }
+    environments = {name: {"client_keys": f"key-{name}", "flagsvc_api_token": "t", **each} for name, each in given.items()}
     return ProxyOptions(
         flagsvc_url="http://127.0.0.1:1/api", workers=2, storage="none", log_level="fatal", environments=environments
     )

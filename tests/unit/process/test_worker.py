@@ -25,9 +25,7 @@ from support.aio import asynchronous
 
 def told(number: int, name: str, *, ready: bool = False, **given: Any) -> EnvironmentOptions:
     """Return what the parent tells of an environment."""
-    made = ProxyOptions(
-        **{"flagsvc_url": "file:///f.json", "client_keys": f"key-{name}", "log_level": "fatal", **given}
-    )
+    made = ProxyOptions(**{"flagsvc_url": "file:///f.json", "client_keys": f"key-{name}", "log_level": "fatal", **given})
     return EnvironmentOptions(number, name, portable_options(made), ready)
 
 

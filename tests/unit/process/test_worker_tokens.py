@@ -51,9 +51,7 @@ class Worker(Beginning):
     async def request(self) -> tuple[int, list[str]]:
         """Return the status for the token, and the flags that it sees."""
         contract = self.generations.entrance
-        admitted = contract.admit(
-            Request(b"GET", b"/proxy", b"", [(b"authorization", TOKEN.encode())], peer="192.0.2.1")
-        )
+        admitted = contract.admit(Request(b"GET", b"/proxy", b"", [(b"authorization", TOKEN.encode())], peer="192.0.2.1"))
         answer = admitted if isinstance(admitted, Response) else admitted.handler.answer(admitted, b"")
         answer = answer if isinstance(answer, Response) else await answer
         found = json.loads(answer.body)["toggles"] if answer.status == 200 else []

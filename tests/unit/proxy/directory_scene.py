@@ -96,9 +96,7 @@ class DirectoryScene:
         self.places = {each.name: each for each in places}
         self.coming: list[Place] = []
         self.log, self.clock = RecordingLog(), FakeClock()
-        setup = make_setup(
-            ProxyOptions(flagsvc_url="https://one", flagsvc_api_token="own", client_keys="listed", logger=self.log)
-        )
+        setup = make_setup(ProxyOptions(flagsvc_url="https://one", flagsvc_api_token="own", client_keys="listed", logger=self.log))
         self.secrets = setup.own_secrets
         self.directory = TokenDirectory(
             replace(setup, clock=self.clock),

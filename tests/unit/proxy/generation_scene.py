@@ -85,8 +85,7 @@ class GenerationScene:
     def options(self, given: Given) -> ProxyOptions:
         """Return options with these environments, each with a key and a token of its own unless it is given others."""
         environments = {
-            name: {"client_keys": f"key-{name}", "flagsvc_api_token": f"token-{name}", **each}
-            for name, each in given.items()
+            name: {"client_keys": f"key-{name}", "flagsvc_api_token": f"token-{name}", **each} for name, each in given.items()
         }
         usual = {"flagsvc_url": "http://127.0.0.1:1/api", "logger": self.log, "storage": "none"}
         return ProxyOptions(**{**usual, "environments": environments, **self.more})

@@ -126,9 +126,7 @@ def test_an_unknown_export() -> None:
 
 def test_importing_the_package_is_cheap() -> None:
     """Importing the package loads none of the rooms, so that the command line starts quickly."""
-    code = (
-        "import sys, flagsvc; print([name for name in sys.modules if name in ('httpx', 'uvicorn', 'flagsvc.process')])"
-    )
+    code = "import sys, flagsvc; print([name for name in sys.modules if name in ('httpx', 'uvicorn', 'flagsvc.process')])"
     source = str(Path(flagsvc.__file__).parents[1])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": source})
     assert done.stdout.strip() == "[]", done.stderr

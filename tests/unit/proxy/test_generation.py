@@ -96,9 +96,7 @@ async def test_an_added_one_is_announced() -> None:
     assert scene.log.lines == []
     scene.made[1].serve()
     await turns()
-    assert [(line.level, line.event, line.fields) for line in scene.log.lines] == [
-        ("info", "flagsvc ready", {"environment": "b"})
-    ]
+    assert [(line.level, line.event, line.fields) for line in scene.log.lines] == [("info", "flagsvc ready", {"environment": "b"})]
     scene.use({"a": {}, "b": {}})
     await turns()
     scene.made[2].serve()
@@ -146,9 +144,7 @@ async def test_options_that_the_upstream_side_does_not_depend_on(more: dict[str,
     assert after.service.settings != before.service.settings and after.number != before.number
     assert after.service.readiness.began == before.service.readiness.began
     cache = after.service.sources.cache
-    assert (
-        cache is not before.service.sources.cache and cache.totals()[1] == before.service.sources.cache.totals()[1] + 1
-    )
+    assert cache is not before.service.sources.cache and cache.totals()[1] == before.service.sources.cache.totals()[1] + 1
 
 
 async def test_keys_that_move() -> None:
@@ -405,9 +401,7 @@ async def test_origins_while_a_replacement_is_waited_for() -> None:
     scene.use({"a": {"cors_origin": "https://new", "refresh_interval": 1}, "b": {"cors_origin": "https://b"}})
 
     def allowed() -> list[bool]:
-        answers = [
-            ask(scene.generations.entrance, method="OPTIONS", origin=f"https://{each}") for each in ("old", "new")
-        ]
+        answers = [ask(scene.generations.entrance, method="OPTIONS", origin=f"https://{each}") for each in ("old", "new")]
         return [b"access-control-allow-origin" in dict(each.headers()) for each in answers]
 
     assert allowed() == [True, True]

@@ -182,9 +182,7 @@ async def test_the_metrics_of_a_single_environment() -> None:
     assert "flagsvc_answer_cache_misses_total 1.0" in text and "environment=" not in text
     scene.more["refresh_interval"] = 1
     scene.use({})
-    assert "flagsvc_environment_pending 1.0" in await metrics(
-        scene.generations.entrance, "/proxy/internal-backstage/prometheus"
-    )
+    assert "flagsvc_environment_pending 1.0" in await metrics(scene.generations.entrance, "/proxy/internal-backstage/prometheus")
     scene.made[1].serve()
     await turns()
     scene.open("key")

@@ -177,9 +177,7 @@ def fill(environment: UpstreamSync, toggle: str) -> None:
 
 async def ask(runtime: ProxyRuntime) -> tuple[int, str]:
     """Return the status for the token, and the body."""
-    admitted = runtime.service.admit(
-        Request(GET, b"/proxy", b"", [(b"authorization", TOKEN.encode())], peer="192.0.2.1")
-    )
+    admitted = runtime.service.admit(Request(GET, b"/proxy", b"", [(b"authorization", TOKEN.encode())], peer="192.0.2.1"))
     answer = admitted if isinstance(admitted, Response) else admitted.handler.answer(admitted, b"")
     answer = answer if isinstance(answer, Response) else await answer
     return answer.status, answer.body.decode()

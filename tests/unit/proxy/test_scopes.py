@@ -22,9 +22,7 @@ def serve(holder: Holder, *features: Any, **more: Any) -> None:
     """Serve a document of these features."""
     content = {"version": 2, "features": list(features), **more}
     body = json.dumps(content).encode()
-    holder.replace(
-        compile_document(content, CompileOptions()).snapshot, ConfigurationDocument(body, f'"{hash(body)}"'), 3
-    )
+    holder.replace(compile_document(content, CompileOptions()).snapshot, ConfigurationDocument(body, f'"{hash(body)}"'), 3)
 
 
 @pytest.fixture(name="whole")

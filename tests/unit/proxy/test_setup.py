@@ -51,9 +51,7 @@ def test_every_setting_of_the_contract_has_an_option() -> None:
     samples |= {"custom_strategies": [Named("mine")], "rate_limit_burst": 1_000_000}
     names = [RENAMED.get(field.name, field.name) for field in fields(ServiceSettings)]
     given = {name: samples[name] for name in names if name != "upstream_environment"}
-    plain, other = (
-        make_setup(options(**each)).service_settings for each in ({}, given | {"flagsvc_api_token": "*:other.secret"})
-    )
+    plain, other = (make_setup(options(**each)).service_settings for each in ({}, given | {"flagsvc_api_token": "*:other.secret"}))
     assert not [field.name for field in fields(other) if getattr(plain, field.name) == getattr(other, field.name)]
     assert other.server_tokens == given["exp_server_side_sdk_config_tokens"]
     assert (other.base_path, other.app_name) == (given["proxy_base_path"], given["flagsvc_app_name"])

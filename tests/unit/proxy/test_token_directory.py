@@ -17,9 +17,7 @@ from unit.proxy.directory_scene import DirectoryScene, FakeLookup, Place, grant,
 
 def both(one: FakeLookup, two: FakeLookup, own_of_two: str = "*:production.up") -> DirectoryScene:
     """Return a directory of two environments, each with an upstream of its own."""
-    return DirectoryScene(
-        Place("one", "*:production.up", "https://one", one), Place("two", own_of_two, "https://two", two)
-    )
+    return DirectoryScene(Place("one", "*:production.up", "https://one", one), Place("two", own_of_two, "https://two", two))
 
 
 @pytest.mark.parametrize(
@@ -137,9 +135,7 @@ async def test_many_tokens_at_once() -> None:
 async def test_one_deadline_for_all_upstreams() -> None:
     """However many upstreams are asked, a request waits until its deadline; all upstreams have equal shares of the time."""
     lookups = [FakeLookup({}) for _ in range(4)]
-    scene = DirectoryScene(
-        *(Place(str(at), "*:production.up", f"https://{at}", each) for at, each in enumerate(lookups))
-    )
+    scene = DirectoryScene(*(Place(str(at), "*:production.up", f"https://{at}", each) for at, each in enumerate(lookups)))
     began = asyncio.get_running_loop().time()
     await scene.directory.look_up_all(["*:production.1"], b"", began + 8)
     [[first], [second], [third], [last]] = [each.deadlines for each in lookups]
@@ -157,13 +153,9 @@ async def test_the_deadline_holds_for_the_upstreams_own_token_too() -> None:
 
 async def test_the_upstreams_own_token_tells_nothing() -> None:
     """Then the upstream is asked what its own token opens, and callers wait until it is known."""
-    lookup = FakeLookup(
-        {"very-secret": grant("production", "a", server=True), "a:production.1": grant("production", "a")}
-    )
+    lookup = FakeLookup({"very-secret": grant("production", "a", server=True), "a:production.1": grant("production", "a")})
     scene = DirectoryScene(Place("", "very-secret", lookup=lookup))
-    assert await scene.look_up("a:production.1") == Admission(
-        number_of(""), False, TokenScope("production", frozenset("a")), True
-    )
+    assert await scene.look_up("a:production.1") == Admission(number_of(""), False, TokenScope("production", frozenset("a")), True)
     assert lookup.asked == ["a:production.1", "very-secret"]
     lookup.grants = {"a:production.1": grant("production", "a")}
     with pytest.raises(UnavailableError) as caught:
@@ -182,9 +174,7 @@ async def test_an_environment_that_is_replaced_while_the_upstreams_own_token_is_
             scene.places["x"] = Place("another", "*:development.up", lookup=lookup)
 
     lookup.meanwhile = replace
-    assert await scene.look_up("*:production.1") == Admission(
-        former.number, False, TokenScope("production", None), True
-    )
+    assert await scene.look_up("*:production.1") == Admission(former.number, False, TokenScope("production", None), True)
     assert scene.places["x"].number != former.number
 
 

@@ -120,9 +120,7 @@ async def test_no_flags_are_missing(
     """With any tables, what a token opens has all of its projects, nothing narrower has them, in any order."""
     token = own_token(99, projects)
     told = {token: grant("production", *(projects or ()))}
-    told |= {
-        own_token(at, own): grant("production", *(own or ()), server=True) for at, (own, _) in enumerate(given_places)
-    }
+    told |= {own_token(at, own): grant("production", *(own or ()), server=True) for at, (own, _) in enumerate(given_places)}
     places = [
         Place(str(at), own_token(at, own), lookup=FakeLookup(told), project=project)
         for at, (own, project) in enumerate(given_places)
@@ -170,9 +168,7 @@ async def is_asked_to_wait(scene: DirectoryScene, token: str) -> bool:
         ("a:test.1", "*:production.new", None, False),
     ],
 )
-async def test_a_token_that_may_be_of_the_coming_environment(
-    token: str, own: str, project: str | None, waits: bool
-) -> None:
+async def test_a_token_that_may_be_of_the_coming_environment(token: str, own: str, project: str | None, waits: bool) -> None:
     """It is told by its text: the coming environment has another upstream, which is not asked yet."""
     former = Place("web", "*:development.old", "https://old", FakeLookup({}))
     coming = Place("web", own, "https://new", FakeLookup({}), project)

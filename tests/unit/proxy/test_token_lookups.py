@@ -19,12 +19,9 @@ URL = "http://one.example/api"
 def process(**tables: dict[str, Any]) -> ProxySetup:
     """Return the setup of a process with these environments, each with a key and a token of its own."""
     environments = {
-        name: {"flagsvc_api_token": f"*:{name}.s", "client_keys": f"key-{name}", **table}
-        for name, table in tables.items()
+        name: {"flagsvc_api_token": f"*:{name}.s", "client_keys": f"key-{name}", **table} for name, table in tables.items()
     }
-    return make_setup(
-        ProxyOptions(flagsvc_url=URL, token_validation="upstream", storage="none", environments=environments)
-    )
+    return make_setup(ProxyOptions(flagsvc_url=URL, token_validation="upstream", storage="none", environments=environments))
 
 
 def find_each(setup: ProxySetup) -> list[TokenLookup | None]:
@@ -52,9 +49,7 @@ async def test_another_way_to_ask(table: dict[str, Any]) -> None:
 
 async def test_environments_that_look_up_nothing() -> None:
     """An environment with listed keys has no look-up, and a file as the upstream knows no tokens."""
-    one, file, other = find_each(
-        process(a={"token_validation": "static"}, b={"flagsvc_url": "file:///flags.json"}, c={})
-    )
+    one, file, other = find_each(process(a={"token_validation": "static"}, b={"flagsvc_url": "file:///flags.json"}, c={}))
     assert one is file is None and other is not None
 
 

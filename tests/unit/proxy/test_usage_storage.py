@@ -66,7 +66,5 @@ def test_counts_are_never_booked_elsewhere(scope: str, other: dict[str, Any], sa
 
 def test_a_token_without_a_scope_is_taken_whole() -> None:
     """Without a scope the whole token decides, with or without a dot."""
-    keys = {
-        make_usage_key(options(flagsvc_api_token=token)) for token in ("secret", "some.secret", "some.other", "a:b")
-    }
+    keys = {make_usage_key(options(flagsvc_api_token=token)) for token in ("secret", "some.secret", "some.other", "a:b")}
     assert len(keys) == 4

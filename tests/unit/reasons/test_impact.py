@@ -118,8 +118,7 @@ def test_exactness() -> None:
 def test_long_lists_are_compared_in_linear_time() -> None:
     """Lists of hundreds of thousands of values would take half an hour if each was looked for in the other."""
     before, after = (
-        spec({"name": "default", "constraints": users(*[f"{name}{number}" for number in range(300_000)])})
-        for name in ("a", "b")
+        spec({"name": "default", "constraints": users(*[f"{name}{number}" for number in range(300_000)])}) for name in ("a", "b")
     )
     [told] = impact_of(before, after).conditions
     assert "300000 added" in told

@@ -101,9 +101,7 @@ def test_a_value_of_a_strategy_with_a_list() -> None:
 
 def test_a_change_that_loses_the_rollout_is_not_told() -> None:
     """Another user is in another bucket: only those values are told for whom everything holds."""
-    asked = rollout("80", groupId="g", stickiness="userId") | {
-        "constraints": [constraint("IN", "userId", values=["7", "2"])]
-    }
+    asked = rollout("80", groupId="g", stickiness="userId") | {"constraints": [constraint("IN", "userId", values=["7", "2"])]}
     assert whole(feature("f", asked), Context(user_id="9")).changes[0].value == "2"
     found = whole(feature("f", asked), Context(user_id="7"))
     assert found.strategies()[0].failing == ("rule",) and found.changes[0].value == "2"
@@ -187,9 +185,7 @@ def test_a_changed_field(field: str, value: str | None, expected: str | None) ->
     assert given.get("region") == "us"
 
 
-@pytest.mark.parametrize(
-    ("field", "value"), [("userId", ""), ("currentTime", "soon"), ("currentTime", None), ("properties", "x")]
-)
+@pytest.mark.parametrize(("field", "value"), [("userId", ""), ("currentTime", "soon"), ("currentTime", None), ("properties", "x")])
 def test_what_a_field_cannot_be(field: str, value: str | None) -> None:
     """A standard field is never empty, the time is a date, and the properties are no text."""
     assert with_field(Context(), field, value) is None

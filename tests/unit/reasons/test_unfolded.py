@@ -43,9 +43,7 @@ def test_segments_are_those_of_the_snapshot() -> None:
 
 def test_ids_and_titles_are_texts() -> None:
     """Other values, which no flag server sends, are left out."""
-    made = unfolded(
-        feature("f", strategy(id=7, title=["x"], disabled="yes"), strategy(id="7", title="x", disabled=True))
-    )
+    made = unfolded(feature("f", strategy(id=7, title=["x"], disabled="yes"), strategy(id="7", title="x", disabled=True)))
     found = made.feature("f")
     assert found is not None
     assert [(each.identity, each.title, each.disabled) for each in found.strategies] == [

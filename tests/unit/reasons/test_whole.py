@@ -298,16 +298,12 @@ def test_a_variant() -> None:
 def test_a_variant_by_an_override_by_chance_and_of_a_strategy() -> None:
     """An override needs no bucket; without an identifier the bucket is drawn; a strategy's own variants come first."""
     override = [{"contextName": "userId", "values": ["7"]}]
-    overridden = drawn(
-        feature("f", variants=[*VARIANTS[:2], VARIANTS[2] | {"overrides": override}]), Context(user_id="7")
-    )
+    overridden = drawn(feature("f", variants=[*VARIANTS[:2], VARIANTS[2] | {"overrides": override}]), Context(user_id="7"))
     assert (overridden.drawn, overridden.override, overridden.bucket, overridden.field) == ("b", "userId", None, None)
     for seed in SEEDS:
         random = drawn(feature("f", variants=VARIANTS), Context(entropy=seed))
         assert random.by_chance and random.field is None and random.bucket is not None
-    found = whole(
-        feature("f", rollout("100", groupId="g") | {"variants": VARIANTS[:1]}, variants=VARIANTS), Context(entropy=1)
-    )
+    found = whole(feature("f", rollout("100", groupId="g") | {"variants": VARIANTS[:1]}, variants=VARIANTS), Context(entropy=1))
     own = found.strategies()[0].variant
     assert own is not None and (own.owner, own.drawn, own.group, own.by_chance) == ("strategy", "a", "g", False)
     assert own.bucket is None and tell_variant(own) == "variant a of the strategy: no other one has a weight"
@@ -367,7 +363,5 @@ def test_weights_with_a_fraction_may_draw_no_variant() -> None:
     for name, each in drawn.items():
         assert [found.variant for found in explain_whole(made, each, ["f"])] == [name]
     assert len(drawn) == 4
-    [plain] = explain(
-        made.compiled.snapshot, next(each for name, each in drawn.items() if name not in ("a", "b", "c")), ["f"]
-    )
+    [plain] = explain(made.compiled.snapshot, next(each for name, each in drawn.items() if name not in ("a", "b", "c")), ["f"])
     assert "none of the feature, by weights that are not whole numbers" in plain.to_text()

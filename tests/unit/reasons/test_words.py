@@ -170,10 +170,7 @@ def beta(*constraints: object) -> SegmentSpec:
 
 def test_a_segment_as_a_sentence() -> None:
     """The sentence has its constraints; a segment without a name has its id, and a missing one says so."""
-    assert (
-        segment_words(beta(constraint("STR_STARTS_WITH", values=["eu"])), "1")
-        == "in segment beta: region starts with eu"
-    )
+    assert segment_words(beta(constraint("STR_STARTS_WITH", values=["eu"])), "1") == "in segment beta: region starts with eu"
     assert segment_words(beta(None, constraint("NUM_EQ", value=1)), "1") == (
         "in segment beta: never: a constraint that is no object and region = 1"
     )
@@ -223,9 +220,7 @@ def test_a_strategy_with_title_segment_and_variants() -> None:
     """The sentence has all of them. A segment that the engine cannot read is left out, the others are known by identity."""
     assert list(SEGMENTS) == ["1"]
     strategy = {"name": "default", "title": "Europe", "segments": [1], "variants": VARIANTS, "disabled": True}
-    expected = (
-        "Europe: in segment eu: region is eu (disabled); variants: blue 50 %, green 50 %, by userId, sessionId or"
-    )
+    expected = "Europe: in segment eu: region is eu (disabled); variants: blue 50 %, green 50 %, by userId, sessionId or"
     assert whole_words(strategy, SEGMENTS) == f"{expected} remoteAddress"
 
 

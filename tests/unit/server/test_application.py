@@ -218,9 +218,7 @@ def test_a_start_that_takes_long_is_alive(tmp_path: Path) -> None:
     """Before the database is open, liveness is 200 and everything else 503, also at the address for operators."""
     server = server_in(tmp_path)
     for contract in (server.contract, server.operators):
-        asked = {
-            path: contract.check_head(Call(Request(b"GET", path, b"", []))) for path in (b"/livez", b"/readyz", b"/x")
-        }
+        asked = {path: contract.check_head(Call(Request(b"GET", path, b"", []))) for path in (b"/livez", b"/readyz", b"/x")}
         assert {path: getattr(answer, "status", 0) for path, answer in asked.items()} == {
             b"/livez": 200,
             b"/readyz": 503,

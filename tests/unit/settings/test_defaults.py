@@ -30,9 +30,7 @@ def test_instance_id_is_user_and_host() -> None:
         ({"USER": "ä\n"}, "__"),
     ],
 )
-def test_instance_id_of_a_user_without_entry(
-    environment: dict[str, str], user: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_instance_id_of_a_user_without_entry(environment: dict[str, str], user: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A user without an entry still gets a name that is valid in a header."""
     monkeypatch.setattr(pwd, "getpwuid", no_entry)
     monkeypatch.setattr(socket, "gethostname", lambda: "")

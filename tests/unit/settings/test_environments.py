@@ -106,9 +106,7 @@ def test_bad_names(name: str) -> None:
     """They are left out, and named in a problem. A variable may hold a secret by mistake, so only the place is named there."""
     found, [problem] = read_names(["good", name], "file f")
     assert found == ["good"] and problem.isprintable()
-    assert problem.startswith("environments (file f): `") and problem.endswith(
-        f"` is no name of an environment; {EXPECTED}"
-    )
+    assert problem.startswith("environments (file f): `") and problem.endswith(f"` is no name of an environment; {EXPECTED}")
     assert read_names(["good", name], "environment E", shows_names=False) == (
         ["good"],
         [f"environments (environment E): name 2 is no name of an environment; {EXPECTED}"],
@@ -180,9 +178,7 @@ def test_wrong_tables(tree: object, problem: str) -> None:
     assert read_tables(tree, "file f")[1] == [problem]
 
 
-@pytest.mark.parametrize(
-    "option", [each for each in OPTIONS if each.scope is Scope.PROCESS], ids=lambda each: each.name
-)
+@pytest.mark.parametrize("option", [each for each in OPTIONS if each.scope is Scope.PROCESS], ids=lambda each: each.name)
 def test_what_holds_for_the_process_is_in_no_table(option: Option) -> None:
     """Each such option is refused in the table of an environment."""
     tree: dict[str, object] = {option.name: 1}
@@ -265,9 +261,7 @@ def test_an_option_that_needs_another() -> None:
     assert alone == {
         "upstreamKey": "environments.a: upstreamKey (file f): has no effect without upstreamCert; give both, or neither"
     }
-    assert (
-        normalise_environment("a", own, {"upstreamCert": Given("cert.pem", "flag --upstream-cert")}, {}).problems == {}
-    )
+    assert normalise_environment("a", own, {"upstreamCert": Given("cert.pem", "flag --upstream-cert")}, {}).problems == {}
 
 
 # ---- keys

@@ -21,12 +21,8 @@ from support.option_samples import SAMPLES
 from support.settings_samples import BASE, base_without, kept_as, problems, toml
 
 SECRETS = [option.name for option in OPTIONS if option.secret]
-VARIABLES = [
-    (name, variable.name) for name in SAMPLES for variable in BY_NAME[name].variables if not variable.holds_path
-]
-FILE_VARIABLES = [
-    (name, variable.name) for name in SECRETS for variable in BY_NAME[name].variables if variable.holds_path
-]
+VARIABLES = [(name, variable.name) for name in SAMPLES for variable in BY_NAME[name].variables if not variable.holds_path]
+FILE_VARIABLES = [(name, variable.name) for name in SECRETS for variable in BY_NAME[name].variables if variable.holds_path]
 
 OF_FILES: dict[str, Any] = {name: SAMPLES[name][1] for name in ("customStrategies", "expCustomEnrichers")}
 """The options whose sample is a relative path."""
@@ -159,9 +155,7 @@ def test_client_keys_beat_proxy_secrets(file: Path) -> None:
     file.write_text('clientKeys = ["new"]\n')
     loaded = load(environment, file, {})
     assert loaded.options.client_keys == ("new",)
-    assert loaded.warnings == [
-        "proxySecrets (environment UNLEASH_PROXY_SECRETS) is deprecated and ignored: clientKeys is given"
-    ]
+    assert loaded.warnings == ["proxySecrets (environment UNLEASH_PROXY_SECRETS) is deprecated and ignored: clientKeys is given"]
 
 
 def test_every_problem_at_once(file: Path) -> None:
@@ -284,9 +278,7 @@ def test_a_secret_in_place_of_a_path() -> None:
     """A token that is put into *_FILE by mistake is not shown."""
     for secret in ("*:development.s3cret", "s3cret\x00", "/s3cret", "/./s3cret", "/b4se64/s3cret=", "/\x00/s3cret"):
         (problem,) = problems(base_without("flagsvcApiToken") | {"UNLEASH_API_TOKEN_FILE": secret})
-        assert problem.startswith(
-            "flagsvcApiToken (environment UNLEASH_API_TOKEN_FILE): cannot read the file it names: "
-        )
+        assert problem.startswith("flagsvcApiToken (environment UNLEASH_API_TOKEN_FILE): cannot read the file it names: ")
         assert "s3cret" not in problem
 
 

@@ -131,8 +131,7 @@ def test_the_variable_from_a_file(tmp_path: Path) -> None:
     assert loaded.sources["environments.a.clientKeys"] == "environment UNLEASH_ENVIRONMENTS_FILE [environments.a]"
     missing = problems(HOME | {"FLAGSVC_ENVIRONMENTS_FILE": str(tmp_path / "none")})
     assert (
-        f"environments (environment FLAGSVC_ENVIRONMENTS_FILE): cannot read `{tmp_path}/none`: no such file or directory"
-        in missing
+        f"environments (environment FLAGSVC_ENVIRONMENTS_FILE): cannot read `{tmp_path}/none`: no such file or directory" in missing
     )
 
 
@@ -202,8 +201,7 @@ def test_the_variable_decides_which_there_are(file: Path) -> None:
     loaded = load(given, file, {})
     assert [each.name for each in loaded.options.environments] == ["d", "a"]
     assert loaded.warnings == [
-        f"environments.{name} (file {file}) is ignored: environment FLAGSVC_ENVIRONMENTS does not name it"
-        for name in "bc"
+        f"environments.{name} (file {file}) is ignored: environment FLAGSVC_ENVIRONMENTS does not name it" for name in "bc"
     ]
 
 
@@ -239,9 +237,7 @@ def test_a_document_in_a_file_goes_by_the_folder(file: Path) -> None:
 
 def test_gitlab_needs_an_instance_in_its_environment() -> None:
     """The rule looks at the URL of the environment, not of another environment."""
-    given = tables("") | {
-        "g": {"flagsvcUrl": "https://gitlab.example.com/api/v4/feature_flags/unleash/1", "clientKeys": "k"}
-    }
+    given = tables("") | {"g": {"flagsvcUrl": "https://gitlab.example.com/api/v4/feature_flags/unleash/1", "clientKeys": "k"}}
     [problem] = problems(as_variable(given))
     assert problem.startswith("environments.g: flagsvcInstanceId is required for GitLab")
 
@@ -288,9 +284,7 @@ def test_a_wrong_name_is_no_environment(file: Path) -> None:
 
 def test_variables_that_nothing_reads() -> None:
     """A variable of an environment that no option reads gives a warning with the nearest name, as any other one."""
-    found = load(
-        two() | {"FLAGSVC_PROD_EU_API_TOKN": "x", "FLAGSVC_OTHER_URL": "x", "UNLEASH_TEST_PORT": "1"}, None, {}
-    )
+    found = load(two() | {"FLAGSVC_PROD_EU_API_TOKN": "x", "FLAGSVC_OTHER_URL": "x", "UNLEASH_TEST_PORT": "1"}, None, {})
     assert [text.split("; ")[0] for text in found.warnings] == [
         f"environment {name}: no option reads this variable"
         for name in ("FLAGSVC_OTHER_URL", "FLAGSVC_PROD_EU_API_TOKN", "UNLEASH_TEST_PORT")
@@ -400,9 +394,7 @@ def test_one_that_looks_up_and_one_that_does_not() -> None:
 
 def test_three_environments() -> None:
     """One line has all of them, and tokens open the first one by name."""
-    [line] = shared_scopes(
-        (name, {"flagsvcUrl": URL, "flagsvcApiToken": UP, "tokenValidation": "upstream"}) for name in "bca"
-    )
+    [line] = shared_scopes((name, {"flagsvcUrl": URL, "flagsvcApiToken": UP, "tokenValidation": "upstream"}) for name in "bca")
     assert line.startswith("environments: `b`, `c` and `a` have the same upstream token") and "open `a` alone" in line
 
 

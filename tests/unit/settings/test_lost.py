@@ -67,9 +67,7 @@ def test_other_problems_are_told(broken: Path) -> None:
 
 def test_a_file_of_environments(tmp_path: Path) -> None:
     """Nothing is said to be missing: neither for the process, nor in the tables of the configuration file."""
-    told = (
-        "environments (environment FLAGSVC_ENVIRONMENTS_FILE): cannot read the file it names: no such file or directory"
-    )
+    told = "environments (environment FLAGSVC_ENVIRONMENTS_FILE): cannot read the file it names: no such file or directory"
     variables = {"FLAGSVC_ENVIRONMENTS_FILE": NOWHERE}
     assert problems(variables) == [told]
     file = write_toml(tmp_path / "flagsvc.toml", {"a": {"projectName": "shop"}, "b": required("b")})
@@ -165,9 +163,7 @@ def test_a_misspelt_option_of_an_environment(name: str, tmp_path: Path) -> None:
     source = "environment FLAGSVC_ENVIRONMENTS [environments.a]"
     assert problems(as_variable(tables))[-1] == unknown(name, source)
     for other in REQUIRED:
-        file = write_toml(
-            tmp_path / "flagsvc.toml", {"a": {key: text for key, text in tables["a"].items() if key != other}}
-        )
+        file = write_toml(tmp_path / "flagsvc.toml", {"a": {key: text for key, text in tables["a"].items() if key != other}})
         _, *more = problems({}, file)
         assert [text.split(" is ")[0] for text in more] == [f"environments.a: {other}"] * (other != name)
     del tables["b"][name]

@@ -215,9 +215,7 @@ def test_a_url_as_base_path_says_what_is_expected() -> None:
         resolve_server({}, None, {"basePath": url}).problems,
     ):
         (text,) = [each for name, each in problems.items() if name in ("basePath", "proxyBasePath")]
-        assert (
-            "expected a path such as /base/path, got `https://***@flags.example.com/x`; a whole URL is no path" in text
-        )
+        assert "expected a path such as /base/path, got `https://***@flags.example.com/x`; a whole URL is no path" in text
 
 
 @pytest.mark.parametrize(

@@ -70,9 +70,7 @@ def test_options_for_code_only() -> None:
 
 def test_every_problem_at_once() -> None:
     """One error has all problems: wrong values, wrong names and missing options. It shows no secret."""
-    found = problems(
-        {"port": 70000, "logger": "stdout", "prot": 1, "client_keys": [5], "flagsvc_api_token": "s3cret\n\x00"}
-    )
+    found = problems({"port": 70000, "logger": "stdout", "prot": 1, "client_keys": [5], "flagsvc_api_token": "s3cret\n\x00"})
     assert found == (
         "unknown option `prot`; did you mean `port`?",
         "flagsvc_api_token: expected printable ASCII text; it contains a control character",
@@ -147,9 +145,7 @@ def test_bootstrap_of_another_shape(value: object, problem: str) -> None:
 def test_the_deprecated_name_warns() -> None:
     """proxySecrets works and warns; clientKeys beat it (behaviour: Names of variables)."""
     given = {name: value for name, value in ENOUGH.items() if name != "client_keys"}
-    with pytest.warns(
-        DeprecationWarning, match="proxy_secrets is deprecated: give the same keys as clientKeys"
-    ) as caught:
+    with pytest.warns(DeprecationWarning, match="proxy_secrets is deprecated: give the same keys as clientKeys") as caught:
         made = ProxyOptions(**given, proxy_secrets="old")
     assert (made.client_keys, made.proxy_secrets) == (("old",), ())
     assert caught[0].filename == __file__
@@ -188,9 +184,7 @@ def test_repr_masks() -> None:
 def test_advice() -> None:
     """Valid combinations that are probably a mistake give a warning (behaviour: CORS)."""
     assert advice(options()) == []
-    assert [text.split(":")[0] for text in advice(options(cors_credentials=True))] == [
-        "cors.credentials with cors.origin `*`"
-    ]
+    assert [text.split(":")[0] for text in advice(options(cors_credentials=True))] == ["cors.credentials with cors.origin `*`"]
     assert advice(options(cors_credentials=True, cors_origin="https://a")) == []
     assert "metricsJitter" in advice(options(metrics_interval=5, metrics_jitter=6))[0]
     assert advice(options(metrics_interval=0, metrics_jitter=6)) == []
@@ -340,9 +334,7 @@ def test_a_misspelt_name_is_one_problem_of_environments() -> None:
     shared = problems_of_environments({"a": an_environment("a")}, flagsvc_url=None, flagsvc_ulr=URL)
     assert shared == ("unknown option `flagsvc_ulr`; did you mean `flagsvc_url`?",)
     keys, missing = problems_of_environments({"a": {"flagsvc_api_token": "t"}}, client_kyes="k")
-    assert keys.startswith("unknown option `client_kyes`") and missing.startswith(
-        "environments.a: client_keys is required"
-    )
+    assert keys.startswith("unknown option `client_kyes`") and missing.startswith("environments.a: client_keys is required")
 
 
 def test_keys_of_the_process_are_refused() -> None:
@@ -358,9 +350,7 @@ def test_keys_of_the_process_are_refused() -> None:
 def test_the_bootstrap_of_an_environment() -> None:
     """expBootstrap is a URL or a mapping there, too."""
     boot = {"url": "http://c/f", "urlHeaders": {"Authorization": "B x"}}
-    [(_, made)] = ProxyOptions(
-        flagsvc_url=URL, environments={"a": an_environment("a", exp_bootstrap=boot)}
-    ).environments
+    [(_, made)] = ProxyOptions(flagsvc_url=URL, environments={"a": an_environment("a", exp_bootstrap=boot)}).environments
     assert (made.exp_bootstrap_url, made.exp_bootstrap_authorization) == ("http://c/f", "B x")
 
 

@@ -32,9 +32,7 @@ from support.environment_samples import HOME, as_variable, by_variables, nested,
 from support.option_samples import BAD, SAMPLES
 from support.same_inputs import examples
 
-BOUNDED = settings(
-    max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+BOUNDED = settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 """Includes lone surrogates, which os.environ contains for bytes that are not UTF-8."""
@@ -109,9 +107,7 @@ def test_loading_raises_nothing_else(
 
 @BOUNDED
 @example(given={"self": 1})
-@given(
-    given=st.dictionaries(st.sampled_from(sorted(option.field for option in OPTIONS)) | ANY_TEXT, NATIVE, max_size=8)
-)
+@given(given=st.dictionaries(st.sampled_from(sorted(option.field for option in OPTIONS)) | ANY_TEXT, NATIVE, max_size=8))
 @pytest.mark.filterwarnings("ignore:proxy_secrets:DeprecationWarning")
 def test_options_in_code_raise_nothing_else(given: dict[str, object]) -> None:
     """Any values in code give options, or every problem at once."""
@@ -156,9 +152,7 @@ ENVIRONMENT_NAMES = st.sampled_from(["a", "b", "prod-eu", "A", "a-exp-bootstrap"
 ANY_NAMES = ENVIRONMENT_NAMES | ANY_TEXT
 OPTION_NAMES = st.sampled_from([option.name for option in DIVIDED])
 SECRET_NAMES = st.sampled_from([option.name for option in DIVIDED if option.secret])
-VARIABLES_OF_ENVIRONMENTS = sorted(
-    {name.removeprefix("FLAGSVC_") for option in DIVIDED for name, _ in option.variables}
-)
+VARIABLES_OF_ENVIRONMENTS = sorted({name.removeprefix("FLAGSVC_") for option in DIVIDED for name, _ in option.variables})
 ANY_TABLES = st.dictionaries(
     ANY_NAMES, NATIVE | st.dictionaries(OPTION_NAMES | ANY_TEXT, NATIVE, max_size=4).map(nested), max_size=3
 )
@@ -179,17 +173,13 @@ def named_variables(tables: st.SearchStrategy[object]) -> st.SearchStrategy[dict
     variables = st.builds(
         "FLAGSVC_{}_{}".format, st.sampled_from(["A", "B", "PROD_EU"]), st.sampled_from(VARIABLES_OF_ENVIRONMENTS)
     )
-    return st.builds(
-        lambda text, more: {"FLAGSVC_ENVIRONMENTS": text, **more}, name, st.dictionaries(variables, TEXT, max_size=6)
-    )
+    return st.builds(lambda text, more: {"FLAGSVC_ENVIRONMENTS": text, **more}, name, st.dictionaries(variables, TEXT, max_size=6))
 
 
 @BOUNDED
 @example(environment={"FLAGSVC_ENVIRONMENTS": "\x00"}, tables={})
 @given(environment=named_variables(ANY_TABLES | good_tables()), tables=ANY_TABLES | good_tables() | st.none())
-def test_loading_raises_nothing_else_of_environments(
-    environment: dict[str, str], tables: object, tmp_path: Path
-) -> None:
+def test_loading_raises_nothing_else_of_environments(environment: dict[str, str], tables: object, tmp_path: Path) -> None:
     """Any variables and any tables give options, or every problem at once in printable lines. Equal copies can be made."""
     path = None
     if tables is not None:
@@ -200,9 +190,7 @@ def test_loading_raises_nothing_else_of_environments(
     resolved = resolve(HOME | environment, path, {})
     assert all(text.isprintable() for text in (*problems, *resolved.warnings))
     names = [name for name, _ in resolved.values.get("environments", ())]
-    assert all(
-        f"\n[environments.{name}]\n" in f"\n{dump(resolved)}" for name in names for dump in (in_effect, what_is_set)
-    )
+    assert all(f"\n[environments.{name}]\n" in f"\n{dump(resolved)}" for name in names for dump in (in_effect, what_is_set))
     assert list(json.loads(as_json(resolved)).get("environments", {})) == names
     if made is not None:
         assert dataclasses.replace(made) == made
@@ -262,9 +250,7 @@ def test_options_in_code_raise_nothing_else_of_environments(environments: object
 @given(
     tables=st.dictionaries(ENVIRONMENT_NAMES, st.dictionaries(OPTION_NAMES, TEXT, max_size=3), min_size=1, max_size=3),
     secrets=st.dictionaries(SECRET_NAMES, SECRET_TEXTS, max_size=4),
-    urls=st.dictionaries(
-        st.sampled_from(["flagsvcUrl", "httpProxy", "httpsProxy", "expBootstrap.url"]), SECRET_URLS, max_size=2
-    ),
+    urls=st.dictionaries(st.sampled_from(["flagsvcUrl", "httpProxy", "httpsProxy", "expBootstrap.url"]), SECRET_URLS, max_size=2),
     text=st.none(),
 )
 def test_no_secret_in_any_text_of_environments(
@@ -315,9 +301,7 @@ def as_tables(tables: Texts, folder: Path) -> Given:
 def as_variables(tables: Texts, folder: Path) -> Given:
     """Return a variable with the names, and a variable for each option."""
     each = [by_variables(name, table) for name, table in tables.items()]
-    return Given(
-        {key: text for part in [HOME, {VARIABLE: ",".join(tables)}, *each] for key, text in part.items()}, None
-    )
+    return Given({key: text for part in [HOME, {VARIABLE: ",".join(tables)}, *each] for key, text in part.items()}, None)
 
 
 def as_json_variable(tables: Texts, folder: Path) -> Given:
@@ -403,9 +387,7 @@ def test_a_wrong_value_is_one_problem_with_its_place(wrong: dict[str, list[str]]
     for form, place in FORMS.items():
         written = form(tables, tmp_path)
         problems = resolve(*written, {}).problems
-        assert set(problems) == {
-            f"environments.{name}.{option}" for name, options in wrong.items() for option in options
-        }
+        assert set(problems) == {f"environments.{name}.{option}" for name, options in wrong.items() for option in options}
         for name, options in wrong.items():
             for option in options:
                 variable = variable_of(name, BY_NAME[option].reads[0])

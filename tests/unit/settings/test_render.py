@@ -163,9 +163,7 @@ def test_default_texts() -> None:
 def test_the_reference_has_a_row_for_every_option() -> None:
     """Every option has one row of seven cells, and special characters are escaped."""
     rows = [line for line in reference().splitlines() if line.startswith("| `")]
-    assert [row.split("`")[1] for row in rows] == [
-        row.name for row in sorted(OPTIONS, key=lambda option: option.advanced)
-    ]
+    assert [row.split("`")[1] for row in rows] == [row.name for row in sorted(OPTIONS, key=lambda option: option.advanced)]
     assert {row.replace("\\|", "").count("|") for row in rows} == {8}
     assert "https://\\*.example.com" in reference() and "`*`" in reference()
 
@@ -210,9 +208,7 @@ ENVIRONMENTS = {
 def test_environments_in_the_dump(dump: Callable[[Resolved], str]) -> None:
     """Behind the options of the process, each environment has a block with what it has of its own, or lacks. Secrets are masked."""
     text = dump(resolve({"HOME": "/h", **ENVIRONMENTS}, None, {}))
-    assert ["metricsInterval", "7000", "ms", "environment", "FLAGSVC_METRICS_INTERVAL"] in map(
-        str.split, text.splitlines()
-    )
+    assert ["metricsInterval", "7000", "ms", "environment", "FLAGSVC_METRICS_INTERVAL"] in map(str.split, text.splitlines())
     assert "s3cret" not in text
     blocks = text[text.index("[environments.prod-eu]") :].split("\n\n")
     assert blocks[:2] == [

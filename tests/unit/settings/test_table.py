@@ -90,9 +90,7 @@ def test_no_two_rows_share_a_name(rows: tuple[Option, ...]) -> None:
 
 def test_rows_lie_together_by_section() -> None:
     """The rows are ordered by section."""
-    assert [option.section for option in OPTIONS] == sorted(
-        (option.section for option in OPTIONS), key=list(Section).index
-    )
+    assert [option.section for option in OPTIONS] == sorted((option.section for option in OPTIONS), key=list(Section).index)
 
 
 def test_code_takes_and_keeps_every_option() -> None:
@@ -120,9 +118,7 @@ def held_type(declared: object) -> tuple[type, ...]:
     return tuple(object if one is Any else get_origin(one) or one for one in each)
 
 
-@pytest.mark.parametrize(
-    "option", [each for each in (*OPTIONS, *SERVER_OPTIONS) if bounds(each)], ids=lambda option: option.name
-)
+@pytest.mark.parametrize("option", [each for each in (*OPTIONS, *SERVER_OPTIONS) if bounds(each)], ids=lambda option: option.name)
 def test_a_number_has_the_range_that_is_told(option: Option) -> None:
     """The documented minimum and maximum are accepted, and numbers beyond them are refused."""
     least, largest = bounds(option) or (0, 0)

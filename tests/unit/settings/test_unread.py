@@ -205,9 +205,7 @@ def test_no_row_is_a_variable_that_we_read() -> None:
     assert words <= OURS | {*VARIABLES} | {"SSL_CERT_FILE"}
 
 
-@pytest.mark.parametrize(
-    "name", ["STRICT", "DELTA", "OTEL_EXPORTER_OTLP_ENDPOINT", "SENTRY_DSN", "RUST_LOG", "EDGE_URL"]
-)
+@pytest.mark.parametrize("name", ["STRICT", "DELTA", "OTEL_EXPORTER_OTLP_ENDPOINT", "SENTRY_DSN", "RUST_LOG", "EDGE_URL"])
 def test_every_variable_of_edge_has_a_hint(name: str) -> None:
     """What has no equivalent, and what needs nothing, is named too, beside a variable that only Edge uses."""
     assert list(foreign({name: "s3cret"})) == []

@@ -75,9 +75,7 @@ def read_flags(data: Mapping[str, Any]) -> dict[str, FlagEntry]:
             flags.setdefault(item["featureName"], FlagEntry()).tags.add(f"{item['tagType']}:{item['tagValue']}")
     for item in list_rows(data, "dependencies"):
         if item["feature"] in flags:
-            flags[item["feature"]].depends |= {
-                parent["feature"]: describe_dependency(parent) for parent in item["dependencies"]
-            }
+            flags[item["feature"]].depends |= {parent["feature"]: describe_dependency(parent) for parent in item["dependencies"]}
     for item in list_rows(data, "links"):
         links = [(link["url"], link.get("title") or "") for link in item["links"]]
         flags.setdefault(item["feature"], FlagEntry()).links = links
@@ -161,9 +159,7 @@ def list_differences(name: str, wanted: FlagEntry, there: FlagEntry) -> Iterable
     if wanted.fields is not None:
         yield from format_difference("tags", sorted(there.tags - wanted.tags), sorted(wanted.tags - there.tags))
         if "project" in wanted.fields:
-            yield from format_difference(
-                "depends on", (), sorted(set(wanted.depends.values()) - set(there.depends.values()))
-            )
+            yield from format_difference("depends on", (), sorted(set(wanted.depends.values()) - set(there.depends.values())))
     else:
         yield from format_difference("tags", (), sorted(wanted.tags - there.tags))
     if wanted.links is not None and wanted.links != (there.links or []):

@@ -121,9 +121,7 @@ def flags_of_segments(data: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 ITEMS: dict[str, Callable[[Mapping[str, Any]], list[tuple[str, str]]]] = {
-    "custom strategy that needs": lambda data: [
-        (each["name"], each.get("featureName", "")) for each in data["featureStrategies"]
-    ],
+    "custom strategy that needs": lambda data: [(each["name"], each.get("featureName", "")) for each in data["featureStrategies"]],
     "context fields that do not": lambda data: [
         (constraint["contextName"], each.get("featureName", ""))
         for each in data["featureStrategies"]
@@ -200,8 +198,6 @@ def read_context_fields(client: AdminClient) -> dict[str, KnownContextField] | N
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "name" in row for row in rows):
         return None
     return {
-        str(row["name"]): KnownContextField(
-            row.get("project"), {str(each.get("value")) for each in row.get("legalValues") or ()}
-        )
+        str(row["name"]): KnownContextField(row.get("project"), {str(each.get("value")) for each in row.get("legalValues") or ()})
         for row in rows
     }

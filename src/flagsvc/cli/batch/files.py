@@ -126,9 +126,7 @@ def recognize_file(value: object, name: str) -> FlagFile:
     if isinstance(value, dict) and "features" in value:
         text = "is a client-features document, which SDKs and proxies read; `flagsvc export` gives a data set"
         raise ConfigurationError([f"`{name}` {text}"])
-    text = (
-        "holds neither a data set (features, featureStrategies, tagTypes, …) nor a request (project, environment, data)"
-    )
+    text = "holds neither a data set (features, featureStrategies, tagTypes, …) nor a request (project, environment, data)"
     raise ConfigurationError([f"`{name}` {text}"])
 
 

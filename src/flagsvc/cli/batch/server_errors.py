@@ -28,9 +28,7 @@ class AdminApiError(FlagsvcError):
 
     exit_code = 2
 
-    def __init__(
-        self, kind: str, message: str, *, status: int | None = None, details: tuple[dict[str, str], ...] = ()
-    ) -> None:
+    def __init__(self, kind: str, message: str, *, status: int | None = None, details: tuple[dict[str, str], ...] = ()) -> None:
         self.kind = kind
         self.status = status
         self.details = details
@@ -192,9 +190,7 @@ def read_violation(detail: Mapping[str, Any], request: Mapping[str, Any], *, bar
     path, message = str(detail.get("path", "")), str(detail.get("message", ""))
     parts = split_pointer(path) if path.startswith("/") else find_value(path, message, request)
     readable = POINTERS.sub(lambda match: f"`{format_path(split_pointer(match[1]), bare) or 'the file'}`", message)
-    return FileViolation(
-        describe_place(parts, request, bare=bare), printable(readable, 1000).rstrip("."), printable(path, 300)
-    )
+    return FileViolation(describe_place(parts, request, bare=bare), printable(readable, 1000).rstrip("."), printable(path, 300))
 
 
 def split_pointer(pointer: str) -> list[str]:

@@ -50,9 +50,7 @@ def show_import_problems(found: Sequence[ImportProblem], unchecked: Sequence[str
         ("red", "error", format_message(text).rstrip("."), format_items([each for each in at if each]))
         for text, at in messages.items()
     ]
-    print_rows(
-        ("", "What", "Where"), rows + [("yellow", "not checked", format_message(text), ()) for text in unchecked]
-    )
+    print_rows(("", "What", "Where"), rows + [("yellow", "not checked", format_message(text), ()) for text in unchecked])
 
 
 def show_violations(found: Iterable[FileViolation]) -> None:
@@ -64,12 +62,9 @@ def show_changes(found: ImportChanges) -> None:
     """Show the changes of an import, without unchanged flags."""
     changed = [change for change in found.flags if change.kind != "same"]
     rows = [
-        (COLOURS[kind], f"{SIGNS[kind]} {kind}", printable(name, 300), format_items(details))
-        for name, kind, details in changed
+        (COLOURS[kind], f"{SIGNS[kind]} {kind}", printable(name, 300), format_items(details)) for name, kind, details in changed
     ]
-    print_rows(
-        ("", "Flag", "What changes"), [*rows, *(("green", "+ new", printable(text, 300), ()) for text in found.others)]
-    )
+    print_rows(("", "Flag", "What changes"), [*rows, *(("green", "+ new", printable(text, 300), ()) for text in found.others)])
 
 
 def format_message(message: object) -> str:

@@ -74,9 +74,7 @@ class Side(NamedTuple):
 
 
 ONE, FROM, TO = Side(), Side("from"), Side("to")
-NOTES = (
-    ABOUT_TOKENS.format(file="--token-file", variable=ONE.variable) + "\n" + ABOUT_CONNECTIONS.format(ca="--ca-file")
-)
+NOTES = ABOUT_TOKENS.format(file="--token-file", variable=ONE.variable) + "\n" + ABOUT_CONNECTIONS.format(ca="--ca-file")
 """The notes on token and connection, for the help of a command with one server."""
 
 
@@ -113,9 +111,7 @@ def add_connection_arguments(group: Any, side: Side) -> None:
     )
     text = f"file that holds the token [{side.variable}_FILE]"
     tokens.add_argument(side.option("token-file"), metavar="FILE", help=text)
-    group.add_argument(
-        side.option("ca-file"), metavar="FILE", help="certificates (PEM) of authorities to trust as well"
-    )
+    group.add_argument(side.option("ca-file"), metavar="FILE", help="certificates (PEM) of authorities to trust as well")
     text = "accept any certificate; an attacker in between can read the token [HTTP_OPTIONS_REJECT_UNAUTHORIZED=false]"
     group.add_argument(side.option("insecure"), action="store_true", help=text)
 
@@ -149,9 +145,7 @@ def strip_address(url: str, side: Side) -> str:
     text = url.strip()
     if not text:
         missing = "the address of the flag server is missing"
-        raise ConfigurationError(
-            [f"{side.address}: {missing}" if side.word else f"{missing}: give --url or set FLAGSVC_URL"]
-        )
+        raise ConfigurationError([f"{side.address}: {missing}" if side.word else f"{missing}: give --url or set FLAGSVC_URL"])
     parts = web_parts(text)
     if parts is None or not text.isprintable():
         raise ConfigurationError([f"{side.address}: `{printable(shown(text))}` is not an http or https URL"])

@@ -175,9 +175,7 @@ def document_of(token: str, backup: Backup) -> dict[str, Any]:
     document = backup.documents.get(EVERY_ENVIRONMENT) or backup.documents.get(scope.environment)
     if document is None:
         names = ", ".join(f"`{printable(name)}`" for name in backup.documents)
-        where = (
-            f"environment `{printable(scope.environment)}`" if scope.environment else "a token without an environment"
-        )
+        where = f"environment `{printable(scope.environment)}`" if scope.environment else "a token without an environment"
         raise ConfigurationError([f"the backup has nothing for {where}; it has {names or 'no environment'}"])
     projects = projects_of(token, backup.tokens)
     if EVERY_PROJECT in projects:

@@ -79,9 +79,7 @@ def read_services(text: str, where: str, lookup: Lookup) -> list[Service]:
     if not isinstance(services, dict) or not services:
         raise ConfigurationError([f"`{shown}` is no compose file: it has no `services`"])
     folder, meter = os.path.dirname(where), Meter(shown, MOST_ADDED)
-    return [
-        _ServiceReader(name, body, folder, lookup, meter).read() for name, body in services.items() if is_tree(body)
-    ]
+    return [_ServiceReader(name, body, folder, lookup, meter).read() for name, body in services.items() if is_tree(body)]
 
 
 def is_tree(value: object) -> bool:

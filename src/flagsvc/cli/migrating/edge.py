@@ -157,9 +157,7 @@ def translate_log(given: Mapping[str, str], migration: Migration) -> None:
         if known:
             migration.set("logLevel", known[0], "RUST_LOG")
         if not known or len(levels) > 1:
-            migration.note(
-                About.CHANGED, "RUST_LOG", "flagsvc has one level, LOG_LEVEL: debug, info, warn, error or fatal"
-            )
+            migration.note(About.CHANGED, "RUST_LOG", "flagsvc has one level, LOG_LEVEL: debug, info, warn, error or fatal")
 
 
 def is_level(text: str) -> bool:
@@ -225,9 +223,7 @@ def _note_defaults(given: Mapping[str, str], migration: Migration, *, is_offline
     if not {"CORS_METHODS", "CORS_EXPOSED_HEADERS"} & given.keys():
         migration.note(About.CHANGED, "CORS", CORS)
     if "APP_NAME" not in given and not is_offline:
-        migration.note(
-            About.CHANGED, "APP_NAME", "the flag server sees the application `flagsvc-proxy`, not `unleash-edge`"
-        )
+        migration.note(About.CHANGED, "APP_NAME", "the flag server sees the application `flagsvc-proxy`, not `unleash-edge`")
 
 
 # ---- the rows that stand for themselves

@@ -36,9 +36,7 @@ class EnvText:
     missing: list[str] = field(default_factory=list)
 
 
-def parse_env(
-    text: str, lookup: Lookup, where: str = "the file", *, braces_only: bool = False, raw: bool = False
-) -> EnvText:
+def parse_env(text: str, lookup: Lookup, where: str = "the file", *, braces_only: bool = False, raw: bool = False) -> EnvText:
     """Return the variables of the text of an env file. Raises ConfigurationError if the variables in its values make it too large.
 
     A value may be in quotes, also over several lines. A comment ends a value without quotes if there is a blank before it. A
@@ -168,9 +166,7 @@ def fill(text: str, lookup: Lookup, *, braces_only: bool = False, depth: int = 0
     return Filled("".join([*parts, text[place:]]), tuple(dict.fromkeys(missing)))
 
 
-def _variable(
-    text: str, start: int, ends: dict[int, int], lookup: Lookup, braces_only: bool, depth: int
-) -> tuple[Filled, int]:
+def _variable(text: str, start: int, ends: dict[int, int], lookup: Lookup, braces_only: bool, depth: int) -> tuple[Filled, int]:
     """Return what replaces the variable at a dollar sign, and where the text goes on."""
     follows = text[start + 1 : start + 2]
     if follows == "{" and depth < MAX_DEPTH:

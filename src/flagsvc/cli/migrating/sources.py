@@ -42,13 +42,9 @@ def read_source(args: Namespace, environment: Mapping[str, str]) -> Source:
     """Return what the arguments name. Raises ConfigurationError if it cannot be read, or if no service can be chosen."""
     ways = [each for each in (args.compose, args.kubernetes, args.helm) if each]
     if len(ways) > 1:
-        raise ConfigurationError(
-            ["`--compose`, `--kubernetes` and `--helm` each name what to move over: give one of them"]
-        )
+        raise ConfigurationError(["`--compose`, `--kubernetes` and `--helm` each name what to move over: give one of them"])
     if args.service and not (args.compose or args.kubernetes):
-        problem = (
-            "`--service` chooses a service of a compose file or a container: give `--compose` or `--kubernetes` as well"
-        )
+        problem = "`--service` chooses a service of a compose file or a container: give `--compose` or `--kubernetes` as well"
         raise ConfigurationError([problem])
     source = _read_service(args, environment) if ways else _read_variables(args, environment)
     if args.edge_command:
@@ -195,9 +191,7 @@ def describe_marks() -> str:
 def looks_like_peer(service: Service) -> bool:
     """Return whether a service is one of the peers, by its image, its command or its variables."""
     is_named = any(name in service.image for name in IMAGES.values()) or any(map(is_program, service.words))
-    return is_named or any(
-        mark in service.variables or mark in service.references for marks in MARKS.values() for mark in marks
-    )
+    return is_named or any(mark in service.variables or mark in service.references for marks in MARKS.values() for mark in marks)
 
 
 def find_peer(variables: dict[str, str], image: str, where: str) -> Peer:

@@ -141,9 +141,7 @@ class Checker:
         added = self.makes("project environment", f"{place.environment} of {place.project}")
         revived = self.plan.revive.get(place.project, ())
         features = {name: KnownFeature(place.project) for name in known} | {
-            name: each._replace(
-                archived=each.archived and name not in revived, in_environment=each.in_environment or added
-            )
+            name: each._replace(archived=each.archived and name not in revived, in_environment=each.in_environment or added)
             for name, each in facts.features.items()
         }
         bodies = [(step.title, step.name, step.requests[0].body or {}) for step in self.plan.steps if step.requests]

@@ -117,10 +117,7 @@ def encode_ascii(value: object) -> str:
 
 def parents_first(data: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
     """Yield names of flags, parents before their children, otherwise in their order."""
-    asked = {
-        item["feature"]: [parent["feature"] for parent in item["dependencies"]]
-        for item in data.get("dependencies") or ()
-    }
+    asked = {item["feature"]: [parent["feature"] for parent in item["dependencies"]] for item in data.get("dependencies") or ()}
     left = dict.fromkeys(names)
     for name in list(left):
         stack = {name: iter(asked.get(name, ()))}
@@ -199,9 +196,7 @@ def make_plan(source: AdminClient, target: AdminClient, requested: MoveRequest) 
     plan.users += found.steps
     plan.left += [f"user {name}" for name in found.left or ()]
     if found.left is None:
-        plan.warnings.append(
-            f"users are not moved: `{source.target.shown}` does not list them over its API, or not for this token"
-        )
+        plan.warnings.append(f"users are not moved: `{source.target.shown}` does not list them over its API, or not for this token")
     for project, becomes in projects.items():
         here = choose_project_environments(source, target, (project, becomes), environments, plan)
         ProjectFlags(source, target, project, becomes, here, plan).make_plan()
@@ -233,12 +228,8 @@ def project_step(target: AdminClient, row: Mapping[str, Any]) -> MoveStep:
     name = str(row["id"])
     if not target.takes_post(f"{PROJECTS}/validate", {"id": name}):
         text = f"`{target.target.shown}` has no project `{printable(name)}` and cannot create projects over its API"
-        raise ConfigurationError(
-            [f"{text}: create it there, or choose projects with --project, or name one with --to-project"]
-        )
-    body = {"id": name, "name": row.get("name") or name} | (
-        {"description": row["description"]} if row.get("description") else {}
-    )
+        raise ConfigurationError([f"{text}: create it there, or choose projects with --project, or name one with --to-project"])
+    body = {"id": name, "name": row.get("name") or name} | ({"description": row["description"]} if row.get("description") else {})
     return MoveStep("project", name, "new", (AdminRequest("POST", PROJECTS, body),))
 
 
@@ -249,9 +240,7 @@ def choose_environments(source: AdminClient, target: AdminClient, requested: Mov
         check_names(server, "environment", requested.environments, known)
     both = [name for name in theirs if name in own]
     if not requested.environments:
-        plan.left += [
-            f"environment {name}, which {target.target.shown} does not have" for name in theirs if name not in own
-        ]
+        plan.left += [f"environment {name}, which {target.target.shown} does not have" for name in theirs if name not in own]
     if not both:
         raise ConfigurationError(["the servers have no environment in common"])
     return list(requested.environments) or both

@@ -59,18 +59,12 @@ class ResourceKind:
 
     def change(self, row: Json, own: Json) -> Json:
         """Return the body to change an existing resource. Removed fields are sent empty, because a server keeps absent fields."""
-        lost = [
-            name
-            for name in EMPTY_VALUES
-            if own.get(name) and not row.get(name) and (name != "project" or self.by == "id")
-        ]
+        lost = [name for name in EMPTY_VALUES if own.get(name) and not row.get(name) and (name != "project" or self.by == "id")]
         return {**self.body(row, new=False), **{name: EMPTY_VALUES[name] for name in lost}}
 
 
 KINDS = (
-    ResourceKind(
-        "strategy type", "/api/admin/strategies", "strategies", ("name", "description", "parameters"), take_theirs
-    ),
+    ResourceKind("strategy type", "/api/admin/strategies", "strategies", ("name", "description", "parameters"), take_theirs),
     ResourceKind(
         "context field",
         "/api/admin/context",
@@ -108,9 +102,7 @@ def plan_steps(
             yield MoveStep(kind.title, row["name"], "new", (made, *later))
         elif comparison_text(kind, wanted) != comparison_text(kind, own):
             where = f"{kind.path}/{quote_path_part(str(own[kind.by]))}"
-            yield MoveStep(
-                kind.title, row["name"], "changed", (AdminRequest("PUT", where, kind.change(wanted, own)), *later)
-            )
+            yield MoveStep(kind.title, row["name"], "changed", (AdminRequest("PUT", where, kind.change(wanted, own)), *later))
         elif later:
             yield MoveStep(kind.title, row["name"], "changed", later)
 

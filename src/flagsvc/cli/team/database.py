@@ -275,9 +275,7 @@ database does not allow it; 3 with --plan there are changes
 
 def add_seed_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="seed file, JSON or YAML")
-    parser.add_argument(
-        "--plan", action="store_true", help="show the changes, make none, and exit with 3 if there are any"
-    )
+    parser.add_argument("--plan", action="store_true", help="show the changes, make none, and exit with 3 if there are any")
     add_database_arguments(parser, SEED_NOTES)
 
 

@@ -78,14 +78,10 @@ def read_flag(client: AdminClient, found: Json) -> Json:
 
     `found` is the flag as a search gives it. Raises AdminApiError.
     """
-    flag = checked(
-        client, client.send("GET", f"{feature_path(found['project'], found['name'])}?variantEnvironments=true")
-    )
+    flag = checked(client, client.send("GET", f"{feature_path(found['project'], found['name'])}?variantEnvironments=true"))
     segments = read_segments(client.rows("/api/admin/segments", "segments"))
     for state in flag["environments"]:
-        state["strategies"] = [
-            each | {"words": whole_words(each, segments, flag["name"])} for each in state.get("strategies", ())
-        ]
+        state["strategies"] = [each | {"words": whole_words(each, segments, flag["name"])} for each in state.get("strategies", ())]
         state["words"] = state_words(state)
     return flag | {"tags": found.get("tags") or []}
 
@@ -306,9 +302,7 @@ LIST = Subcommand(
     add_list_arguments,
     list_,
 )
-SHOW = Subcommand(
-    "Show a flag of a flag server: every environment, with the strategies as sentences.", add_show_arguments, show
-)
+SHOW = Subcommand("Show a flag of a flag server: every environment, with the strategies as sentences.", add_show_arguments, show)
 ON, OFF = (
     Subcommand(
         f"Switch a flag {word} in an environment of a flag server. In one of the type {PRODUCTION} it asks first.",

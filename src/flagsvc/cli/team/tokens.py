@@ -66,9 +66,7 @@ def create(args: Namespace) -> int:
     else:
         print(created["secret"])
     end = f" until {args.expires}" if args.expires else ""
-    print(
-        f"flagsvc server token create: created {describe(created)}{end}; its secret is shown only now", file=sys.stderr
-    )
+    print(f"flagsvc server token create: created {describe(created)}{end}; its secret is shown only now", file=sys.stderr)
     return 0
 
 
@@ -79,9 +77,7 @@ def check_usage(args: Namespace) -> None:
     if args.type == PERSONAL and not args.user:
         raise UsageError("a personal token needs --user")
     if not args.user and not args.environment:
-        raise UsageError(
-            "missing: --environment NAME for a token of a proxy or an SDK, or --user USER for a personal one"
-        )
+        raise UsageError("missing: --environment NAME for a token of a proxy or an SDK, or --user USER for a personal one")
 
 
 def create_personal(tx: Any, args: Namespace) -> dict[str, Any]:

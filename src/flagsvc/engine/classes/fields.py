@@ -299,8 +299,7 @@ class ContextClasses:
         """Take all fields again, those that were left out with new patterns. Keys from before this are not valid any more."""
         self.version += 1
         self.all_fields = [
-            FieldClasses(each.kind, each.name, each.tests) if each.name in self.dropped else each
-            for each in self.all_fields
+            FieldClasses(each.kind, each.name, each.tests) if each.name in self.dropped else each for each in self.all_fields
         ]
         self.dropped = set()
         self.open_names = list(self.identifiers)

@@ -104,9 +104,7 @@ class ClassStore(Lists):
     A class gets a program when it was seen `sightings` times, 1 or 2. `counts` are those of the snapshots before, too.
     """
 
-    def __init__(
-        self, classes: ContextClasses, memory: Memory, limit: int, sightings: int, counts: ClassCounts
-    ) -> None:
+    def __init__(self, classes: ContextClasses, memory: Memory, limit: int, sightings: int, counts: ClassCounts) -> None:
         super().__init__(memory)
         self.classes = classes
         self.limit: i64 = limit - classes.room

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 SPACES: Final = (
-    "\t\n\v\f\r \u00a0\u1680"
-    "\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
 """White space and line ends of the ECMAScript standard. Python's `strip` removes a few others (U+001C, U+0085) and misses one."""
 

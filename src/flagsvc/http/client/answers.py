@@ -85,9 +85,7 @@ def failure(answer: Answer, shown: str, now: float, hint: str = "", *, reason: s
         return UpstreamError("document", f"the upstream answered with a web page at `{shown}`", status=answer.status)
     kind = kind_of(answer.status)
     message = f"{reason or REASONS[kind]}: status {answer.status} from `{shown}`{hint}"
-    return UpstreamError(
-        kind, message, status=answer.status, retry_after=retry_after(answer.headers.get("retry-after"), now)
-    )
+    return UpstreamError(kind, message, status=answer.status, retry_after=retry_after(answer.headers.get("retry-after"), now))
 
 
 def retry_after(value: str | None, now: float) -> float | None:
@@ -118,9 +116,7 @@ class Body:
         Raises UpstreamError for a coding that was not requested.
         """
         if coding not in ("", "identity", "gzip", "x-gzip"):
-            raise UpstreamError(
-                "document", f"`{shown}` answered in the content coding `{coding}`, which was not asked for"
-            )
+            raise UpstreamError("document", f"`{shown}` answered in the content coding `{coding}`, which was not asked for")
         self._inflate = zlib.decompressobj(GZIP) if coding.endswith("gzip") else None
         # not a list: a chunk of one byte would take sixty
         self._whole = bytearray()

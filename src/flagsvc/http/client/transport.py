@@ -26,9 +26,7 @@ Header = tuple[str, bytes]
 class Transport:
     """A few kept-alive connections to one origin, direct or through one outbound proxy. Does not read the environment."""
 
-    def __init__(
-        self, shown: str, *, proxy: str | None, trust: Trust, limits: Limits, refusal: Refusal = no_refusal
-    ) -> None:
+    def __init__(self, shown: str, *, proxy: str | None, trust: Trust, limits: Limits, refusal: Refusal = no_refusal) -> None:
         """Take an address at the origin for messages, the outbound proxy's URL, the trust settings and the limits.
 
         `refusal` says to which IP addresses no connection may go.

@@ -16,9 +16,7 @@ class Alternatives(Shape):
 
     keyword = ""
 
-    def __init__(
-        self, *shapes: Shape, base: Shape | None = None, description: str = "", example: object = None
-    ) -> None:
+    def __init__(self, *shapes: Shape, base: Shape | None = None, description: str = "", example: object = None) -> None:
         self.shapes = shapes
         self.base = base or Anything()
         self.rule = self.base.rule

@@ -202,9 +202,7 @@ class Enum(Shape):
 
     rule = "must be string"
 
-    def __init__(
-        self, *values: str, unlisted: tuple[str, ...] = (), description: str = "", example: object = None
-    ) -> None:
+    def __init__(self, *values: str, unlisted: tuple[str, ...] = (), description: str = "", example: object = None) -> None:
         self.values = values
         self.told_of = tuple(value for value in values if value not in unlisted)
         self.known = frozenset(values)

@@ -149,9 +149,7 @@ def build(
         ],
         headers={**HEADERS, settings.client_keys_header_name.encode("latin-1"): KEY},
         resources=resources,
-        named_resources=[
-            (path.rpartition(b"{")[0], resource) for path, resource in resources.items() if path.endswith(b"}")
-        ],
+        named_resources=[(path.rpartition(b"{")[0], resource) for path, resource in resources.items() if path.endswith(b"}")],
         hints=hints,
         preflights=preflights,
         rest=rest,
@@ -223,14 +221,10 @@ def make_dialects(
         answers = Answers(cors, settings.client_keys_header_name, dialect.wire_format)
 
         def make_evaluator(shape: AnswerShape) -> Evaluator:
-            return Evaluator(
-                settings, holder, usage, answers, shape, cache, enrichment, clock, random, log, fault_throttle
-            )
+            return Evaluator(settings, holder, usage, answers, shape, cache, enrichment, clock, random, log, fault_throttle)
 
         evaluator = make_evaluator(dialect.wire_format.shape)
-        return DialectParts(
-            settings, evaluator, answers, holder, usage, keys, make_evaluator, ports.surroundings.find_tokens
-        )
+        return DialectParts(settings, evaluator, answers, holder, usage, keys, make_evaluator, ports.surroundings.find_tokens)
 
     return [(dialect, make_parts(dialect)) for dialect in dialects]
 
@@ -272,9 +266,7 @@ def make_key_check(row: ProxyRoute, keys: Keys) -> KeyCheck | None:
     return KeyCheck(found, keys.either if form.tells_key_types else None, form.reads_bearer)
 
 
-def make_endpoint(
-    row: ProxyRoute, handler: Handler, settings: ServiceSettings, keys: Keys, counts: StatusCounts
-) -> Endpoint:
+def make_endpoint(row: ProxyRoute, handler: Handler, settings: ServiceSettings, keys: Keys, counts: StatusCounts) -> Endpoint:
     limit = 0 if row.limit is Limit.NONE else int(getattr(settings, row.limit.value))
     off = "" if row.condition is None or row.on(settings) else row.condition.hint
     endpoint = Endpoint(handler, make_key_check(row, keys), limit, off, counts, row.wire_format.needs_content_type)

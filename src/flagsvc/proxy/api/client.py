@@ -29,9 +29,7 @@ class Metrics(Handler):
     configuration knows. `shape` is the shape of a report, and `impact` takes impact metrics; None for none.
     """
 
-    def __init__(
-        self, usage: UsageCounters, answers: Answers, shape: Shape = METRICS, impact: BrowserImpact | None = None
-    ) -> None:
+    def __init__(self, usage: UsageCounters, answers: Answers, shape: Shape = METRICS, impact: BrowserImpact | None = None) -> None:
         self.usage = usage
         self.answers = answers
         self.shape = shape

@@ -29,9 +29,7 @@ MAX_BYTES = 128 * 1024 * 1024
 """The bytes of kept documents above which all are dropped before a further document is made."""
 MAX_INLINED = 256 * 1024 * 1024
 """The most bytes of segments that a document may have in the place of references to them, which are short."""
-TOO_LARGE = (
-    "the document is too large with the constraints of its segments in their place; use an SDK that knows segments"
-)
+TOO_LARGE = "the document is too large with the constraints of its segments in their place; use an SDK that knows segments"
 MARK = b'"segments"'
 IMPOSSIBLE: object = {"contextName": "userId", "operator": "IN", "values": []}
 """The constraint in the place of a segment that the document does not have: it admits no user."""
@@ -121,9 +119,7 @@ def split(body: bytes) -> dict[str, msgspec.Raw]:
         return msgspec.json.decode(body.removeprefix(BYTE_ORDER_MARK), type=dict[str, msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError):
         document = decode(body)
-        return (
-            {name: msgspec.Raw(encode(value)) for name, value in document.items()} if isinstance(document, dict) else {}
-        )
+        return {name: msgspec.Raw(encode(value)) for name, value in document.items()} if isinstance(document, dict) else {}
 
 
 def items_of(raw: msgspec.Raw | None) -> list[msgspec.Raw]:

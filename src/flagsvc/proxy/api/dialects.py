@@ -79,9 +79,7 @@ def make_handlers(report: Shape) -> dict[str, Callable[[DialectParts], Handler]]
         "all": lambda parts: Listing(parts.evaluator, True),
         "lookup": lambda parts: Lookup(parts.evaluator, False),
         "lookup-all": lambda parts: Lookup(parts.evaluator, True),
-        "metrics": lambda parts: Metrics(
-            parts.usage, parts.answers, report, make_browser_impact(parts.settings, parts.holder)
-        ),
+        "metrics": lambda parts: Metrics(parts.usage, parts.answers, report, make_browser_impact(parts.settings, parts.holder)),
         "register": lambda parts: Register(parts.answers),
     }
 
@@ -273,9 +271,7 @@ SERVER_SIDE: Columns = {"auth": Auth.SERVER, "tag": "server-side"}
 TAKES_REPORT: Columns = {**SERVER_SIDE, "method": "POST", "status": 202}
 PROJECT = {"type": "string", "maxLength": 100, "pattern": "^[A-Za-z0-9_!~*'()-][A-Za-z0-9_.!~*'()-]*$"}
 FILTERS = (
-    Parameter(
-        "project", "Only features of this project, and those without one.", schema={"type": "array", "items": PROJECT}
-    ),
+    Parameter("project", "Only features of this project, and those without one.", schema={"type": "array", "items": PROJECT}),
     Parameter("namePrefix", "Only features whose name begins with this.", schema={"type": "string", "minLength": 1}),
 )
 TOKENS = Named("Tokens", token_questions.QUESTION)

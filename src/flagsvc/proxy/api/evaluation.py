@@ -66,9 +66,7 @@ class Evaluator:
         self.enrichment = enrichment
         self.trust = TrustedProxies(settings.trust_proxy)
         self.reads_forwarded = self.trust.reads_header
-        self.limits = ContextLimits(
-            settings.context_properties_limit, settings.context_value_limit, settings.toggle_limit
-        )
+        self.limits = ContextLimits(settings.context_properties_limit, settings.context_value_limit, settings.toggle_limit)
         self.wire_format = answers.wire_format
         self.shape = shape
         self.headers = answers.evaluation
@@ -171,9 +169,7 @@ class Evaluator:
             self.cache.add_packed_size(key, entry)
         return response
 
-    def answer_volatile(
-        self, snapshot: Snapshot, call: Call, context: Context, names: list[str], everything: bool
-    ) -> Response:
+    def answer_volatile(self, snapshot: Snapshot, call: Call, context: Context, names: list[str], everything: bool) -> Response:
         """Return an answer that depends on chance or on time. Its tag is computed from its body."""
         if not names and context.session_id is None:
             context.session_id = str(self.random.getrandbits(SESSION_BITS))

@@ -130,9 +130,7 @@ def divided(rows: Sequence[Row], sources: Sources) -> list[Row]:
         return list(rows)
     label = () if "" in sources.environments() else (ENVIRONMENT,)
     return [
-        row
-        if row.place == PROCESS
-        else row._replace(labels=(*label, *row.labels), read=partial(read_environments, row))
+        row if row.place == PROCESS else row._replace(labels=(*label, *row.labels), read=partial(read_environments, row))
         for row in rows
     ]
 

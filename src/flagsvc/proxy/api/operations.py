@@ -105,9 +105,7 @@ OPERATIONS: tuple[ProxyRoute, ...] = (
         tag="documentation",
     ),
     *(
-        ProxyRoute(
-            path=f"/docs/openapi/{name}", handler=name, summary="A file of the page", condition=DOCS, listed=False
-        )
+        ProxyRoute(path=f"/docs/openapi/{name}", handler=name, summary="A file of the page", condition=DOCS, listed=False)
         for name in ("swagger_bundle.js", "swagger_style.css", "init.js", "page.css")
     ),
 )

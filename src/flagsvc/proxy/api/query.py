@@ -49,9 +49,7 @@ class ContextLimits:
         """
         properties = context.properties
         if len(properties) > self.properties:
-            raise invalid(
-                inside, None, f"must NOT have more than {self.properties} properties", reached_limits.PROPERTIES
-            )
+            raise invalid(inside, None, f"must NOT have more than {self.properties} properties", reached_limits.PROPERTIES)
         self.check_text(place, "userId", context.user_id)
         self.check_text(place, "sessionId", context.session_id)
         self.check_text(place, "remoteAddress", context.remote_address)
@@ -59,9 +57,7 @@ class ContextLimits:
         self.check_text(place, "environment", context.environment)
         for name, text in properties.items():
             if len(name) > self.value:
-                raise invalid(
-                    inside, None, f"must NOT have names of more than {self.value} characters", reached_limits.VALUE
-                )
+                raise invalid(inside, None, f"must NOT have names of more than {self.value} characters", reached_limits.VALUE)
             self.check_text(inside, name, text)
 
     def check_text(self, place: str, name: str, text: str | None) -> None:

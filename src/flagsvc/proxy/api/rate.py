@@ -17,9 +17,7 @@ from flagsvc.proxy.api.settings import ServiceSettings
 class RateLimits:
     """The rate limits of one process. The address is checked before the key, so that keys cannot be guessed quickly."""
 
-    def __init__(
-        self, keys: TokenBuckets | None, addresses: TokenBuckets | None, trust: TrustedProxies, clock: Clock
-    ) -> None:
+    def __init__(self, keys: TokenBuckets | None, addresses: TokenBuckets | None, trust: TrustedProxies, clock: Clock) -> None:
         self.keys = keys
         self.addresses = addresses
         self.trust = trust

@@ -43,9 +43,7 @@ class Limit(Enum):
     METRICS = "metrics_body_limit"
 
 
-PROBLEM = Named(
-    "Problem", Record({"instancePath": TEXT, "message": TEXT}, required=("instancePath", "message"), closed=True)
-)
+PROBLEM = Named("Problem", Record({"instancePath": TEXT, "message": TEXT}, required=("instancePath", "message"), closed=True))
 ERROR = Named("Error", Record({"error": TEXT, "validation": Array(PROBLEM)}, required=("error",), closed=True))
 """The shape of the errors of `/proxy`, and of paths that belong to no dialect."""
 
@@ -94,9 +92,7 @@ class ProxyRoute(RouteRow):
 
     def is_known(self, settings: ServiceSettings) -> bool:
         """Return whether the path is known. A route that is off answers with its status; with 404 its path is unknown."""
-        return self.on(settings) or (
-            self.is_spoken(settings) and self.condition is not None and self.condition.status != 404
-        )
+        return self.on(settings) or (self.is_spoken(settings) and self.condition is not None and self.condition.status != 404)
 
     def hint_while_off(self, settings: ServiceSettings) -> str:
         """Return how to switch the route on, if its path is unknown while it is off and callers may know that; else nothing."""
@@ -172,7 +168,5 @@ class Dialect:
 
     def __post_init__(self) -> None:
         """Write into the rows what they have from their dialect."""
-        rows = tuple(
-            replace(row, dialect=self.name, wire_format=self.wire_format, error=self.error) for row in self.routes
-        )
+        rows = tuple(replace(row, dialect=self.name, wire_format=self.wire_format, error=self.error) for row in self.routes)
         object.__setattr__(self, "routes", rows)

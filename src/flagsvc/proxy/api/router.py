@@ -82,9 +82,7 @@ class Router(Entrance):
     looks up other tokens; None if only listed keys count.
     """
 
-    def __init__(
-        self, process: Service, opened: Iterable[tuple[str, Service]], finder: TokenFinder | None = None
-    ) -> None:
+    def __init__(self, process: Service, opened: Iterable[tuple[str, Service]], finder: TokenFinder | None = None) -> None:
         super().__init__(process)
         self.process: Final = process
         self.finder: Final = finder

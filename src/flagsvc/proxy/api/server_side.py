@@ -74,9 +74,7 @@ class ClientFeatures(Features):
             problems.append(("/query/tag", TAGS))
         if problems:
             raise HttpError(400, UNUSABLE, problems)
-        return DocumentFilter(
-            tuple(sorted(set(given.get("project", ())))), next(iter(given.get("namePrefix", ())), ""), inline
-        )
+        return DocumentFilter(tuple(sorted(set(given.get("project", ())))), next(iter(given.get("namePrefix", ())), ""), inline)
 
 
 class ClientFeature(Handler):
@@ -229,9 +227,7 @@ def is_whole(application: Mapping[str, Any]) -> bool:
 
 def registration_of(source: UsageSource, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the registration to send upstream for an application."""
-    about = {
-        name: short(body[name]) for name in ABOUT if isinstance(body.get(name), str | int | float) and body[name] != ""
-    }
+    about = {name: short(body[name]) for name in ABOUT if isinstance(body.get(name), str | int | float) and body[name] != ""}
     strategies = [cut(name) for name in (body.get("strategies") or [])[:MAX_STRATEGIES] if name]
     return {"appName": source.app_name, "instanceId": source.instance_id, "strategies": strategies, **about}
 

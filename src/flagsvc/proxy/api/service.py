@@ -72,9 +72,7 @@ class Service(Contract):
     ) -> None:
         drawn = Random() if random is None else random
         reached = None if shared is None else shared.reached
-        ports = Ports(
-            holder, usage, clock, log, drawn, fetch_metrics, loops, readiness, storage_errors, reached, surroundings
-        )
+        ports = Ports(holder, usage, clock, log, drawn, fetch_metrics, loops, readiness, storage_errors, reached, surroundings)
         parts = build(settings, ports, enrichers, rows, dialects)
         super().__init__(parts.headers, settings.header_limit, settings.query_limit, parts.reached, log)
         self.settings = settings

@@ -70,18 +70,12 @@ class WireFormat:
             return refused.message.encode()
         content: dict[str, object] = {"error": refused.message}
         if refused.problems:
-            content["validation"] = [
-                {"instancePath": pointer, "message": message} for pointer, message in refused.problems
-            ]
+            content["validation"] = [{"instancePath": pointer, "message": message} for pointer, message in refused.problems]
         return msgspec.json.encode(content)
 
 
-NO_KEY: Final = (
-    "This endpoint requires an API token. Please add an authorization header to your request with a valid token"
-)
-NO_KEY_ELSEWHERE: Final = (
-    "This endpoint requires an API token. Please add a header `{}` to your request with a valid token"
-)
+NO_KEY: Final = "This endpoint requires an API token. Please add an authorization header to your request with a valid token"
+NO_KEY_ELSEWHERE: Final = "This endpoint requires an API token. Please add a header `{}` to your request with a valid token"
 """The message if an option moves the key to another header, whose name fills the gap."""
 AUTHORIZATION: Final = "authorization"
 BAD_DATA: Final = "BadDataError"

@@ -15,9 +15,7 @@ from flagsvc.http.etag import short_revision
 from flagsvc.proxy.configuration.lifecycle import POLL_EVENTS, Event, State
 from flagsvc.proxy.configuration.retire import retire
 
-MARKED: Final = re.compile(
-    rb'"meta":\{"revisionId":\d+,"etag":"\\"([0-9a-f]{16}):\d+:v1\\"","queryHash":"[0-9a-f]{16}"\}\}$'
-)
+MARKED: Final = re.compile(rb'"meta":\{"revisionId":\d+,"etag":"\\"([0-9a-f]{16}):\d+:v1\\"","queryHash":"[0-9a-f]{16}"\}\}$')
 """The end of a document of our flag server. It has the digest of the flags."""
 END_BYTES: Final = 200
 

@@ -129,9 +129,7 @@ class Poller:
         self._restoring: asyncio.Task[None] | None = None
         self._bootstrapping: asyncio.Task[None] | None = None
         self._outage = OutageLog(log, "the configuration could not be fetched", "the configuration is fetched again")
-        self._unusable = OutageLog(
-            log, "the stored configuration cannot be used", "the stored configuration can be used"
-        )
+        self._unusable = OutageLog(log, "the stored configuration cannot be used", "the stored configuration can be used")
         self._loop = SupervisedTask("polling", self._run, clock=clock, log=log, draw=draw)
 
     @property
@@ -198,10 +196,7 @@ class Poller:
             self._log.warn("bootstrapping failed", error=describe_error(error))
             return
         served = self._holder.current
-        if (
-            served is not None
-            and classify_document(prepared.snapshot.names, served.names, is_empty_pending=False) is Event.EMPTY
-        ):
+        if served is not None and classify_document(prepared.snapshot.names, served.names, is_empty_pending=False) is Event.EMPTY:
             self._log.warn("the bootstrap document is empty and is not used")
         else:
             self._apply(Event.BOOTSTRAPPED, FetchedDocument(None, prepared))
@@ -214,9 +209,7 @@ class Poller:
             self._outage.log_failure(error)
             self.notes.error, self.notes.failed_at = describe_error(error), self._clock.now()
             pace = self._apply_poll(classify_error(error), None)
-            if (
-                self._status.state is State.COLD and not self._is_restoring
-            ):  # storage may have been unavailable at the start
+            if self._status.state is State.COLD and not self._is_restoring:  # storage may have been unavailable at the start
                 await self._restore()
             return self._delay(pace, error)
         self._outage.log_recovery()
@@ -268,9 +261,7 @@ class Poller:
 
     def _classify_document(self, prepared: PreparedDocument) -> Event:
         served = self._holder.current
-        return classify_document(
-            prepared.snapshot.names, None if served is None else served.names, self._status.is_empty_pending
-        )
+        return classify_document(prepared.snapshot.names, None if served is None else served.names, self._status.is_empty_pending)
 
     def _apply(self, event: Event, fetched: FetchedDocument | None) -> Pace:
         """Carry out the table's transition for an event. There is no await in here, so that no request sees half of it."""

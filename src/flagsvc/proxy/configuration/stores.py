@@ -121,9 +121,7 @@ def _work(call: Callable[[], T], outcome: Future[T]) -> None:
         outcome.set_exception(error)
 
 
-def storage_key(
-    *, url: str, token: str, project: str | None, name_prefix: str | None, tags: Sequence[tuple[str, str]]
-) -> str:
+def storage_key(*, url: str, token: str, project: str | None, name_prefix: str | None, tags: Sequence[tuple[str, str]]) -> str:
     """Return the key of one configuration: a digest of everything that decides the upstream's answer.
 
     So no process reads the flags of another environment.
@@ -239,9 +237,7 @@ def unframe(content: bytes | None) -> bytes | None:
 def read_file(path: Path) -> bytes | None:
     """Return the content of a file; None if there is none. Raises StoreError if it is no regular file or larger than MAX_BYTES."""
     try:
-        descriptor = os.open(
-            path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-        )  # without O_NONBLOCK, opening a pipe would block
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # without O_NONBLOCK, opening a pipe would block
     except FileNotFoundError:
         return None
     with os.fdopen(descriptor, "rb") as file:
@@ -333,9 +329,7 @@ class DocumentStorage:
         self._unsaved: StoredDocument | None = None
         self._writer: asyncio.Task[None] | None = None
         self._outage = OutageLog(log, "the configuration could not be stored", "the configuration is stored again")
-        self._unread = OutageLog(
-            log, "the stored configuration could not be read", "the stored configuration can be read again"
-        )
+        self._unread = OutageLog(log, "the stored configuration could not be read", "the stored configuration can be read again")
 
     async def load(self) -> StoredDocument | None:
         """Return the stored record; None if there is no readable record.

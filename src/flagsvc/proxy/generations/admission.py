@@ -96,9 +96,7 @@ class TokenDirectory:
             self._warn(scope, upstream)
         return answers.found
 
-    async def _place_all(
-        self, grants: Mapping[str, TokenGrant], upstream: str, deadline: float, answers: Answers
-    ) -> None:
+    async def _place_all(self, grants: Mapping[str, TokenGrant], upstream: str, deadline: float, answers: Answers) -> None:
         """Note what valid tokens open in the environments of an upstream."""
         for token, grant in grants.items():
             try:

@@ -80,9 +80,7 @@ class Services:
         self._is_pending = is_pending
         self._numbers = count()
 
-    def make_environment(
-        self, setup: ProxySetup, feed: Feed, before: Environment | None, shared: Service | None
-    ) -> Environment:
+    def make_environment(self, setup: ProxySetup, feed: Feed, before: Environment | None, shared: Service | None) -> Environment:
         """Return an environment. If `before` has the same feed, what that has counted and keeps is taken over.
 
         The service limits callers together with `shared`.
@@ -129,9 +127,7 @@ class Services:
             storage_errors=feed.storage_errors,
             shared=shared,
             readiness=readiness,
-            surroundings=Surroundings(
-                self.counts_of(setup.name), self._find_tokens, cache, partial(self._is_pending, setup.name)
-            ),
+            surroundings=Surroundings(self.counts_of(setup.name), self._find_tokens, cache, partial(self._is_pending, setup.name)),
         )
 
     def make_for_process(
@@ -195,9 +191,7 @@ def join_origins(origins: Iterable[Origin]) -> Origin:
     return ANY_ORIGIN if ANY_ORIGIN in listed else tuple(sorted(listed))
 
 
-def make_admin_address_service(
-    setup: ProxySetup, sources: Sources, readiness: Readiness, fetch_metrics: FetchMetrics
-) -> Service:
+def make_admin_address_service(setup: ProxySetup, sources: Sources, readiness: Readiness, fetch_metrics: FetchMetrics) -> Service:
     """Return the HTTP service of the operators' address.
 
     `readiness` is that of the callers' side, and `fetch_metrics` returns the metrics of all processes. There is no CORS, because

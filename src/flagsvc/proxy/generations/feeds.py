@@ -301,9 +301,7 @@ def make_upstream_settings(setup: ProxySetup) -> UpstreamSettings:
 
 def upstream_name(options: ProxyOptions) -> str:
     """Return the application name in the headers of requests. GitLab reads the name of an environment there."""
-    return (
-        options.environment or options.flagsvc_app_name if is_gitlab(options.flagsvc_url) else options.flagsvc_app_name
-    )
+    return options.environment or options.flagsvc_app_name if is_gitlab(options.flagsvc_url) else options.flagsvc_app_name
 
 
 def make_outbound(options: ProxyOptions) -> Outbound:

@@ -173,9 +173,7 @@ class Generations:
 
     def greeting(self) -> list[Notice]:
         ready = [each for each in self if each.feed.is_ready]
-        return [
-            Notice(f"flagsvc ready: {f'{each.name}: ' if each.name else ''}{each.feed.summary()}") for each in ready
-        ]
+        return [Notice(f"flagsvc ready: {f'{each.name}: ' if each.name else ''}{each.feed.summary()}") for each in ready]
 
     @cached_property
     def operators(self) -> Service:
@@ -295,17 +293,13 @@ class Generations:
                 waiting[wanted.name] = wanted
                 part = with_keys_of_both(before.setup, wanted.setup)
                 environments[wanted.name] = self._make_environment(part, before.feed)
-        self._process = self._make_process_service(
-            each.setup for each in chain(environments.values(), waiting.values())
-        )
+        self._process = self._make_process_service(each.setup for each in chain(environments.values(), waiting.values()))
         service = self._process or next(iter(environments.values())).service
         every = [*waiting.values(), *environments.values()]  # the last one opens a key that several list
         if self._process is None and not waiting and not any(each.looks_up_tokens for each in every):
             return Generation(environments, waiting, service, None)
         listed = ((key, each.service) for each in every for key in each.setup.keys)
-        return Generation(
-            environments, waiting, service, Router(service, listed, None if self._admit is None else self)
-        )
+        return Generation(environments, waiting, service, Router(service, listed, None if self._admit is None else self))
 
     def _may_replace(self, before: Holder, wanted: Holder) -> bool:
         """Return whether a configuration may take the place of another one: if nothing runs, or its upstream has confirmed it.

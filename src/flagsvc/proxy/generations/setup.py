@@ -206,8 +206,7 @@ def make_part(process: ProxySetup, name: str, options: ProxyOptions, number: int
 def with_keys_of_both(part: ProxySetup, wanted: ProxySetup) -> ProxySetup:
     """Return the setup of an environment that opens only to keys to which another setup opens, too."""
     kept: dict[str, Any] = {
-        name: tuple(key for key in getattr(part.options, name) if key in getattr(wanted.options, name))
-        for name in KEY_OPTIONS
+        name: tuple(key for key in getattr(part.options, name) if key in getattr(wanted.options, name)) for name in KEY_OPTIONS
     }
     if wanted.options.token_validation != LOOKED_UP:
         kept["token_validation"] = wanted.options.token_validation

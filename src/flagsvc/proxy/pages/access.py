@@ -47,9 +47,7 @@ def host_name_of(host: bytes) -> str:
 class Access:
     """The access to the pages at one address. `keys` are the option adminPageKeys, `trust` the option trustProxy."""
 
-    def __init__(
-        self, address: str, keys: Sequence[str], clock: Clock, tries: SignInTries, trust: TrustedProxies
-    ) -> None:
+    def __init__(self, address: str, keys: Sequence[str], clock: Clock, tries: SignInTries, trust: TrustedProxies) -> None:
         host, _ = split_address(address)
         self.is_local = is_local(host)
         self.has_keys = bool(keys)

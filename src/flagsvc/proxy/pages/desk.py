@@ -280,9 +280,7 @@ class NeedsKeyError(Exception):
 
 def wants_html(accept: bytes | None) -> bool:
     """Return whether an Accept header names HTML, as that of a browser does."""
-    return any(
-        media == "text/html" and weight > 0 for media, weight in qualities((accept or b"")[:LONGEST].decode("latin-1"))
-    )
+    return any(media == "text/html" and weight > 0 for media, weight in qualities((accept or b"")[:LONGEST].decode("latin-1")))
 
 
 def may_send(head: Call) -> bool:
@@ -341,9 +339,7 @@ def make_desk(generations: Generations, read_counts: ReadCounts) -> Contract:
     )
     SITE.templates.load()
     recorder = Recorder(read_counts, setup.clock, setup.service_log)
-    return PagesContract(
-        service, scene, access, make_rows(scene, access, recorder), recorder, service.settings.base_path
-    )
+    return PagesContract(service, scene, access, make_rows(scene, access, recorder), recorder, service.settings.base_path)
 
 
 def show(setup: ProxySetup, feed: UpstreamSync) -> ShownEnvironment:

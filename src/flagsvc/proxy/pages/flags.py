@@ -88,11 +88,7 @@ def describe_flag(unfolded: Unfolded, shown: ShownEnvironment, name: str) -> dic
         "stale": told.get("stale") is True,
         "outcome": outcome,
         "words": OUTCOMES[outcome],
-        **(
-            {"enabled": False, "strategies": [], "variants": "", "needs": []}
-            if feature is None
-            else rule(unfolded, feature)
-        ),
+        **({"enabled": False, "strategies": [], "variants": "", "needs": []} if feature is None else rule(unfolded, feature)),
         "asked": {"yes": yes, "no": no},
         "changedIn": None
         if changed is None

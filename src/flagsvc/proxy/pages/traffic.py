@@ -229,10 +229,7 @@ def traffic_rows(recorder: Recorder) -> tuple[PageRow, ...]:
                 "environments": [name for name in call.scene.list_environments() if name],
                 "span": call.given("span"),
                 "words": window.words,
-                "spans": [
-                    {"words": each.words, "address": address_of(call, shown, span=name)}
-                    for name, each in WINDOWS.items()
-                ],
+                "spans": [{"words": each.words, "address": address_of(call, shown, span=name)} for name, each in WINDOWS.items()],
                 "secondsOfBar": window.span,
                 "picture": picture_of(recorder, window),
                 "now": None if now is None else now._asdict(),

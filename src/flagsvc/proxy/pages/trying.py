@@ -80,9 +80,7 @@ def try_rows(configurations: UnfoldedConfigurations, scene: Scene) -> tuple[Page
     )
 
 
-async def describe_form(
-    call: PageCall, shown: ShownEnvironment, kept: Kept, flag: str, given: dict[str, str]
-) -> dict[str, Any]:
+async def describe_form(call: PageCall, shown: ShownEnvironment, kept: Kept, flag: str, given: dict[str, str]) -> dict[str, Any]:
     """Return what the form offers: the fields that flags read, and the fields that were given."""
     snapshot = kept.unfolded.compiled.snapshot
     offered = await offered_fields(call, snapshot, flag)

@@ -375,11 +375,7 @@ class Reporter:
             await self._unsent_usage.save(self._pending_buckets() if is_delayed else [])
 
     def _pending_buckets(self) -> list[UsageBucket]:
-        return [
-            bucket
-            for bucket in (*self._unsent, self._counters.peek(), *self._counters.peek_sources())
-            if bucket.parts()
-        ]
+        return [bucket for bucket in (*self._unsent, self._counters.peek(), *self._counters.peek_sources()) if bucket.parts()]
 
     def _delay(self) -> float:
         error, interval = self._error, self._interval_s

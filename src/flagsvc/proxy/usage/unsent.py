@@ -187,9 +187,7 @@ class RecordSighting(NamedTuple):
 class UnsentUsage:
     """The record of this process in a record store. `has_record` tells that it may exist."""
 
-    def __init__(
-        self, record_store: RecordStore, *, clock: Clock, log: Logger, interval_ms: int, wait_s: float = STORE_S
-    ) -> None:
+    def __init__(self, record_store: RecordStore, *, clock: Clock, log: Logger, interval_ms: int, wait_s: float = STORE_S) -> None:
         """Take the record store, and the longest time between two writes of the record during normal operation."""
         self.has_record = False
         self.name = secrets.token_hex(8)
@@ -202,9 +200,7 @@ class UnsentUsage:
         self._seen: dict[str, RecordSighting] = {}
         self._busy: asyncio.Future[Any] | None = None
         self._unwritten = OutageLog(log, "usage metrics could not be stored", "usage metrics can be stored again")
-        self._unread = OutageLog(
-            log, "stored usage metrics could not be read", "stored usage metrics can be read again"
-        )
+        self._unread = OutageLog(log, "stored usage metrics could not be read", "stored usage metrics can be read again")
 
     async def save(self, buckets: Sequence[UsageBucket], *, left: bool = False) -> bool:
         """Store these counts under this process's name, or remove the record if there are none. Returns whether that succeeded.

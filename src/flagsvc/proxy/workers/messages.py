@@ -304,9 +304,7 @@ ParentMessage: TypeAlias = (
     | Drain
     | Leave
 )
-WorkerMessage: TypeAlias = (
-    Serving | Prepared | Switched | Reloaded | Counts | CountsSent | Pong | MetricsRequest | TokenQuestion
-)
+WorkerMessage: TypeAlias = Serving | Prepared | Switched | Reloaded | Counts | CountsSent | Pong | MetricsRequest | TokenQuestion
 
 
 def encode_message(message: Message, body: bytes = b"") -> list[bytes]:

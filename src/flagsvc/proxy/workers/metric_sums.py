@@ -23,9 +23,7 @@ class MetricChanges:
         """Return the changed readings, and remember them as sent: the difference of counters, the value of other metrics."""
         sent = self._sent
         changed = {key: value for key, value in readings.items() if value != sent.get(key, 0)}
-        changes = {
-            key: growth(value, sent.get(key, 0)) if key[0] in COUNTED else value for key, value in changed.items()
-        }
+        changes = {key: growth(value, sent.get(key, 0)) if key[0] in COUNTED else value for key, value in changed.items()}
         sent.update(changed)
         return changes
 

@@ -495,7 +495,5 @@ class WorkerHeartbeat:
         pulse, pid = slot.pulse, None if slot.child is None else slot.child.pid
         pulse.is_given_up = True
         self.hangs += 1
-        self._log.error(
-            "a worker does not answer and is killed", worker=slot.number, pid=pid, silent_s=round(pulse.silent_s, 1)
-        )
+        self._log.error("a worker does not answer and is killed", worker=slot.number, pid=pid, silent_s=round(pulse.silent_s, 1))
         slot.kill()

@@ -38,9 +38,7 @@ class ProcessPulse:
 
     def is_overdue(self, timeout_s: float, start_s: float) -> bool:
         """Return whether the process has been silent for too long. Before its first answer it has at least `start_s` seconds."""
-        return self.is_awaiting_answer and self.silent_s >= (
-            timeout_s if self.has_answered else max(timeout_s, start_s)
-        )
+        return self.is_awaiting_answer and self.silent_s >= (timeout_s if self.has_answered else max(timeout_s, start_s))
 
 
 EXIT_TIMEOUT_S = 2.0

@@ -59,9 +59,7 @@ def in_form(refused: HttpError) -> ApiError:
     return refused if isinstance(refused, ApiError) else bare(refused.status, refused.message)
 
 
-def named(
-    status: int, name: str, message: str, details: Sequence[Any] | None = None, headers: Headers | None = None
-) -> ApiError:
+def named(status: int, name: str, message: str, details: Sequence[Any] | None = None, headers: Headers | None = None) -> ApiError:
     """Return an error with an id, for a request that fails before its operation. By default, the message is the only detail."""
     found = [{"message": message}] if details is None else list(details)
     return ApiError(status, {"id": str(uuid4()), "name": name, "message": message, "details": found}, headers)
@@ -69,9 +67,7 @@ def named(
 
 def refused(refusal: CallerError) -> ApiError:
     """Return the error of an operation, without an id."""
-    return ApiError(
-        refusal.status, {"name": refusal.name, "message": refusal.message, "details": list(refusal.details)}
-    )
+    return ApiError(refusal.status, {"name": refusal.name, "message": refusal.message, "details": list(refusal.details)})
 
 
 def invalid(details: Sequence[Any]) -> ApiError:
@@ -81,18 +77,14 @@ def invalid(details: Sequence[Any]) -> ApiError:
 
 def no_token(base: str) -> ApiError:
     """Return the 401 of the admin API for a missing token (import validation 1.2). Its `path` leads to the documentation."""
-    failure = named(
-        401, "AuthenticationRequired", f"This request has no token. {ADMIN_TOKENS}, in the Authorization header."
-    )
+    failure = named(401, "AuthenticationRequired", f"This request has no token. {ADMIN_TOKENS}, in the Authorization header.")
     failure.body |= {"path": f"{base}{DOCUMENTATION}", "type": "password", "defaultHidden": False}
     return failure
 
 
 def sign_in_needed() -> ApiError:
     """Return the 401 of a page for someone who is not signed in."""
-    return named(
-        401, "AuthenticationRequired", "Sign in to see this page. A program sends a token, as to the admin API."
-    )
+    return named(401, "AuthenticationRequired", "Sign in to see this page. A program sends a token, as to the admin API.")
 
 
 def foreign_request() -> ApiError:
@@ -144,9 +136,7 @@ def wrong_method(path: str, method: str, allowed: str) -> ApiError:
 
 def wrong_form(content_type: str) -> ApiError:
     """Return the 415 for a body that is no form, where a page reads a form."""
-    return bare(
-        415, f"the page reads a form (application/x-www-form-urlencoded), not {content_type or 'a body without a type'}"
-    )
+    return bare(415, f"the page reads a form (application/x-www-form-urlencoded), not {content_type or 'a body without a type'}")
 
 
 def wrong_media(content_type: str) -> ApiError:
@@ -188,9 +178,7 @@ def is_away(error: DatabaseError) -> bool:
 
 def unavailable() -> ApiError:
     again = [(b"retry-after", str(RETRY_S).encode())]
-    return named(
-        503, "DatabaseUnavailableError", "The database cannot be used at the moment. Try again.", headers=again
-    )
+    return named(503, "DatabaseUnavailableError", "The database cannot be used at the moment. Try again.", headers=again)
 
 
 def unwritable(error: UnwritableError) -> ApiError:

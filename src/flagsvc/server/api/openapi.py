@@ -48,9 +48,7 @@ ANSWERS: tuple[Documented[Route], ...] = (
     Documented(400, MISSHAPEN, lambda route: not is_bare(route)),
     Documented(400, MISSHAPEN, is_bare, ""),
     Documented(401, "There is no token, or it is not known.", lambda route: route.auth is not Auth.NONE),
-    Documented(
-        403, "The token is of the wrong type, or a permission is missing.", lambda route: route.auth is not Auth.NONE
-    ),
+    Documented(403, "The token is of the wrong type, or a permission is missing.", lambda route: route.auth is not Auth.NONE),
     Documented(404, "Something that the path or the body names does not exist.", lambda _: True),
     Documented(409, "It conflicts with existing data.", lambda route: route.method != "GET"),
     Documented(413, "The body is too large.", lambda _: True),

@@ -37,9 +37,7 @@ PLACES = (
     Place("GET", "/ui", "The pages: see flags and switch them", "token of a user"),
     Place("GET", "/docs/openapi", "Every endpoint, to read and to try"),
     Place("GET", "/api/client/features", "The flags, for proxies and server-side SDKs", "backend token"),
-    Place(
-        "GET", "/api/frontend", "The flags that are on for a context, for SDKs in browsers and apps", "frontend token"
-    ),
+    Place("GET", "/api/frontend", "The flags that are on for a context, for SDKs in browsers and apps", "frontend token"),
     Place("GET", "/api/admin/projects", "The admin API begins here", "token of a user, or admin token"),
     Place("GET", "/health", "Tell that the server runs"),
     Place("GET", "/ready", "Tell whether the server and its database answer"),

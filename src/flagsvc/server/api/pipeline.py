@@ -97,9 +97,7 @@ def refuse_method(found: Mapping[str, Match], method: str, path: str) -> ApiErro
     return wrong_method(path, method, allowed(found)) if found else unknown_path(path)
 
 
-def _walk(
-    node: Node, rest: list[str], at: int, values: tuple[str, ...], ends: list[tuple[Node, tuple[str, ...]]]
-) -> None:
+def _walk(node: Node, rest: list[str], at: int, values: tuple[str, ...], ends: list[tuple[Node, tuple[str, ...]]]) -> None:
     """Append to `ends` every node that the segments from `at` on lead to. Names of segments come before parameters."""
     if at == len(rest):
         ends.append((node, values))
@@ -400,9 +398,7 @@ class Pipeline:
 
     def _answer_unexpected(self, head: Call, request: RoutedRequest, error: Exception) -> Response:
         """Return the 500 for an unexpected exception, and log where it came from."""
-        known = {"error": describe_error(error)} | (
-            {"at": locate_error(error)} if isinstance(error, DatabaseError) else {}
-        )
+        known = {"error": describe_error(error)} | ({"at": locate_error(error)} if isinstance(error, DatabaseError) else {})
         self._server.log.error("an unexpected error", route=route_label(request.route), **known)
         head.accept_encoding = None  # compression may have raised the exception
         return self._answer_failure(head, request, errors.unexpected())

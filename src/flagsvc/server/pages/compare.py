@@ -126,8 +126,7 @@ def list_page(call: ApiCall, tx: Tx, known: Sequence[str], look: Look) -> Json:
     shown = {each["name"] for each in rows}
     return {
         "flags": [
-            each | {"ticked": each["name"] in ticked, "needs": needs_of(call, each["project"], pair.target)}
-            for each in rows
+            each | {"ticked": each["name"] in ticked, "needs": needs_of(call, each["project"], pair.target)} for each in rows
         ],
         "ticked_elsewhere": [name for name in ticked if name not in shown],
         "total": len(listed),

@@ -224,9 +224,7 @@ def condition_choices(tx: Tx) -> Json:
     kinds = [
         {
             "title": title,
-            "operators": [
-                {"value": name, "text": row.words.many} for name, row in OPERATORS.items() if row.takes == takes
-            ],
+            "operators": [{"value": name, "text": row.words.many} for name, row in OPERATORS.items() if row.takes == takes],
         }
         for takes, title in KINDS.items()
     ]

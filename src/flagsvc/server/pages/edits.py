@@ -65,9 +65,7 @@ def checked(shape: Shape, body: Json) -> Json:
 def differences(parts: Mapping[str, str], theirs: Json, mine: Json) -> list[Json]:
     """Return the parts in which two forms differ, each with both versions; `parts` says what people call each member."""
     return [
-        {"part": title, "theirs": theirs[name], "mine": mine[name]}
-        for name, title in parts.items()
-        if theirs[name] != mine[name]
+        {"part": title, "theirs": theirs[name], "mine": mine[name]} for name, title in parts.items() if theirs[name] != mine[name]
     ]
 
 
@@ -112,9 +110,7 @@ class Rows(NamedTuple):
             return None
         if action == f"remove-{self.thing}":
             rows.pop(at)
-            return self._told(
-                at + 1, f"is removed; {len(rows)} {'is' if len(rows) == 1 else 'are'} left", min(at + 1, len(rows))
-            )
+            return self._told(at + 1, f"is removed; {len(rows)} {'is' if len(rows) == 1 else 'are'} left", min(at + 1, len(rows)))
         if action == f"name-{self.thing}" and self.named:
             rows[at][self.named] = name
             return self._told(at + 1, f"has the {self.named} {name} now")

@@ -185,9 +185,7 @@ def switches(enabled: bool) -> Change:
         SWITCH,
         partial(switch_obstacle, enabled=enabled),
         partial(switch_words, enabled=enabled),
-        lambda tx, project, names, wanted: feature_environments.switch(
-            tx, project, wanted.environment, names, enabled=enabled
-        ),
+        lambda tx, project, names, wanted: feature_environments.switch(tx, project, wanted.environment, names, enabled=enabled),
     )
 
 

@@ -41,9 +41,7 @@ CREATE, UPDATE, ARCHIVE = "CREATE_FEATURE", "UPDATE_FEATURE", "DELETE_FEATURE"
 PARTS = {"description": "Description", "type": "Type", "stale": "Stale", "impressionData": "Impression data"}
 """Member of a flag that the form changes → what people call it."""
 NO_TAG = {"type": "", "value": ""}
-CHANGED_LINK = (
-    "Nothing was done: someone changed this link meanwhile. The page shows what it is now. You typed `{url}` `{title}`."
-)
+CHANGED_LINK = "Nothing was done: someone changed this link meanwhile. The page shows what it is now. You typed `{url}` `{title}`."
 
 
 def show_new(call: ApiCall) -> Answer:
@@ -216,9 +214,7 @@ def change_link(call: ApiCall, work: Callable[[Tx, str, str], object]) -> Answer
         link = call.params.get("linkId", "")
         return edit_page(call, None, replace(look, problems=under(f"link{link}.", look.problems)), {link: typed})
 
-    return attempt(
-        call, lambda tx: work(tx, require_flag(tx, name).project, name), again, "flags", name, changed=changed
-    )
+    return attempt(call, lambda tx: work(tx, require_flag(tx, name).project, name), again, "flags", name, changed=changed)
 
 
 def add_link(call: ApiCall) -> Answer:

@@ -85,9 +85,7 @@ def series_of(sums: Sequence[UsageSum]) -> list[Series]:
     others = totals.keys() - set(shown)
     found = [Series(name, f"v{at}", [each.variants.get(name, 0) for each in sums]) for at, name in enumerate(shown, 1)]
     if others:
-        found.append(
-            Series("other variants", "v5", [sum(each.variants.get(name, 0) for name in others) for each in sums])
-        )
+        found.append(Series("other variants", "v5", [sum(each.variants.get(name, 0) for name in others) for each in sums]))
     parts = zip(*(each.values for each in found), strict=True) if found else ((0,) for _ in sums)
     rest = [max(0, each.yes - sum(part)) for each, part in zip(sums, parts, strict=True)]
     if any(rest) or not found:

@@ -57,9 +57,7 @@ def show(call: ApiCall) -> Answer:
         kinds = events.count_kinds(tx, {each["groupId"] for each in found if "groupId" in each})
         offered = choices(tx, given)
     data = {
-        "events": [
-            show_event(call.actor, each, kinds.get(each.get("groupId", ""), {each["type"]: 1})) for each in found
-        ],
+        "events": [show_event(call.actor, each, kinds.get(each.get("groupId", ""), {each["type"]: 1})) for each in found],
         "total": total,
         "page": number,
         "pages": max(1, -(-total // PAGE_SIZE)),

@@ -29,9 +29,7 @@ SHOWN = 3
 YOU = "You"
 SWITCHING = ("feature-archived", "feature-revived")
 """The types whose undo switches a flag on or off in all environments, also in protected ones."""
-SERVED: Final = re.compile(
-    "feature(?!-link|-tag|-untag|s-exported)|strategy-order|segment-|project-(environment-|deleted)|backup-"
-)
+SERVED: Final = re.compile("feature(?!-link|-tag|-untag|s-exported)|strategy-order|segment-|project-(environment-|deleted)|backup-")
 """The beginnings of the kinds of events after which proxies may get other flags."""
 PROXY: Final = "flagsvc:"
 """How the name of a client of ours begins."""
@@ -72,9 +70,7 @@ def find_notice(call: ApiCall, pages: str, back: str) -> Notice | None:
         obstacle="" if obstacle is None else obstacle.reason,
         asks=any(each.environment in protected or (protected and each.type in SWITCHING) for each in changes),
         back=back,
-        arrival=describe_arrival(
-            call, action, {Touched(each.type, each.environment, each.project, each.at) for each in changes}
-        ),
+        arrival=describe_arrival(call, action, {Touched(each.type, each.environment, each.project, each.at) for each in changes}),
     )
 
 

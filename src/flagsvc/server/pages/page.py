@@ -150,9 +150,7 @@ def render(template: str, call: ApiCall, answer: Answer) -> Answer:
         return answer
     frame = frame_of(call.root, call.head, call.caller.actor, call.server.clock.now())
     frame = frame._replace(notice=find_notice(call, frame.pages, place_of(call, frame)))
-    body = SITE.templates.render(
-        template, **{"frame": frame, "errors": errors_of(answer.body), "told": None} | answer.body
-    )
+    body = SITE.templates.render(template, **{"frame": frame, "errors": errors_of(answer.body), "told": None} | answer.body)
     return replace(answer, body=body, headers=(*answer.headers, *PAGE_HEADERS))
 
 
@@ -258,9 +256,7 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
             "What conditions compare: create fields, and change their legal values.",
         ),
         Setting("Tag types", "/tag-types", "Create, change and delete the types of tags."),
-        Setting(
-            "Strategy types", "/strategy-types", "Custom strategies and their parameters; deprecate a strategy type."
-        ),
+        Setting("Strategy types", "/strategy-types", "Custom strategies and their parameters; deprecate a strategy type."),
     ),
     "Access": (
         Setting("People", "/people", "The users, their root roles and sessions. It needs the permission ADMIN."),

@@ -181,9 +181,7 @@ class Item(NamedTuple):
     always: bool = False
 
 
-def beside(
-    flag: str, one: Json | None, other: Json | None, segments: Mapping[str, SegmentSpec]
-) -> tuple[list[Json], list[Json]]:
+def beside(flag: str, one: Json | None, other: Json | None, segments: Mapping[str, SegmentSpec]) -> tuple[list[Json], list[Json]]:
     """Return the lines of two states of a flag (`read_flag_states`); None is no flag.
 
     Each line has its `words`, whether it `differs`, and a `detail`: what differs although the two sentences are the same.

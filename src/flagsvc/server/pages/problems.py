@@ -77,9 +77,7 @@ ROWS: Final = (
         "The name is taken. Choose another name.",
     ),
     Row("A project with this id already exists.", "id", "The id is taken. Choose another id."),
-    Row(
-        '"id" must not be .*, which stands for all projects.*', "id", "An id is not `*`: that stands for all projects."
-    ),
+    Row('"id" must not be .*, which stands for all projects.*', "id", "An id is not `*`: that stands for all projects."),
     Row("PAT description cannot be empty.", "description", "Give a description."),
     Row(
         "PAT description cannot be longer than (.*) characters.",
@@ -141,9 +139,7 @@ ROWS: Final = (
         "url",
         "This is no address of a web page. An address is like `https://example.com/ticket/7`.",
     ),
-    Row(
-        r"The (url|title) of a link must not have more than (\d+) characters", "\\1", "At most \\2 characters fit here."
-    ),
+    Row(r"The (url|title) of a link must not have more than (\d+) characters", "\\1", "At most \\2 characters fit here."),
     Row(r"Too many links \((\d+)\).*", "", "A flag has at most \\1 links. Remove one first."),
     Row(
         "You have reached the maximum number of feature flags for this project.",
@@ -167,9 +163,7 @@ ROWS: Final = (
     Row('"color" must match pattern .*', "color", "A color is like `#1d4ed8`."),
     Row('"rootRole" .*', "rootRole", "Choose one of these roles."),
     Row(r'"parameters\.bodyTemplate" must be a template: (.*)', "bodyTemplate", "The template is not complete: \\1."),
-    Row(
-        "the provided value is not a valid semver format.*", "values", "This is no version. A version is like `1.2.3`."
-    ),
+    Row("the provided value is not a valid semver format.*", "values", "This is no version. A version is like `1.2.3`."),
     Row(
         r"the provided value is not a valid regex string\.(?: Error: error parsing regexp: (.*))?",
         "values",

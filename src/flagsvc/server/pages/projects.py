@@ -128,10 +128,7 @@ def list_environments(tx: Tx, project: str) -> list[Json]:
 def list_members(tx: Tx, project: str) -> list[Json]:
     """Return the users with a role in a project, each with a name to show and the digest of the roles."""
     found = project_access.list_access(tx, project)["users"]
-    return [
-        {"id": each["id"], "name": name_of(each), "roles": each["roles"], "base": digest_of(each["roles"])}
-        for each in found
-    ]
+    return [{"id": each["id"], "name": name_of(each), "roles": each["roles"], "base": digest_of(each["roles"])} for each in found]
 
 
 def list_others(tx: Tx, project: str) -> list[Json]:

@@ -86,9 +86,7 @@ def enter(call: ApiCall, goal: str, secret: str) -> Answer:
     """Return the redirect to a page with the cookie of a new session; by way of KEPT where the browser may not keep it."""
     in_doubt = is_secure(call.request, call.server.url) and call.request.scheme != "https"
     place = f"{KEPT}?{urlencode({'next': goal})}" if in_doubt else goal
-    return redirect(
-        f"{call.root}{PAGES}{place}", cookie(call, SESSION, secret, int(sessions.SESSION_TIME.total_seconds()))
-    )
+    return redirect(f"{call.root}{PAGES}{place}", cookie(call, SESSION, secret, int(sessions.SESSION_TIME.total_seconds())))
 
 
 def check_kept(call: ApiCall) -> Answer:
@@ -180,14 +178,10 @@ ATTEMPT = CookieNames("__Host-flagsvc-attempt", "flagsvc-attempt")
 LONGEST_GOAL = 500
 """The most characters of the address to go to after signing in; a longer one is not kept."""
 
-NOT_OURS = (
-    "This answer was used already, or belongs to no sign-in of this browser in the last ten minutes. Sign in again."
-)
+NOT_OURS = "This answer was used already, or belongs to no sign-in of this browser in the last ten minutes. Sign in again."
 NO_ATTEMPT = "the browser sent no cookie of a try, or a cookie that is older than ten minutes or of another clock"
 NOT_DONE = "The provider did not sign you in. Try again, or use a token or a link."
-NOT_ACCEPTED = (
-    "What the provider says of you is not accepted here. Sign in again. The log of this server has the reason."
-)
+NOT_ACCEPTED = "What the provider says of you is not accepted here. Sign in again. The log of this server has the reason."
 AWAY = "The provider cannot be asked, or did not take the answer. Try again later, or use a token or a link."
 BUSY_S = 3
 BUSY = f"Too many people sign in at the same time. Reload this page in {BUSY_S} seconds."
@@ -276,7 +270,5 @@ ROUTES = (
     change("/sign-in", sign_in, summary="Sign in.", template="sign_in.html", auth=Auth.NONE, in_maintenance=True),
     change("/sign-out", sign_out, summary="Sign out.", auth=Auth.NONE, in_maintenance=True),
     page("/sign-in/provider", leave, "sign_in.html", "Goes to the OpenID provider.", auth=Auth.NONE),
-    page(
-        "/sign-in/callback", come_back, "sign_in.html", "Signs in by the answer of the OpenID provider.", auth=Auth.NONE
-    ),
+    page("/sign-in/callback", come_back, "sign_in.html", "Signs in by the answer of the OpenID provider.", auth=Auth.NONE),
 )

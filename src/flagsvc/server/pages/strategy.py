@@ -117,9 +117,7 @@ def show_page(call: ApiCall, typed: Json | None = None, look: Look | None = None
         shown = typed or (new_form(tx, call, place) if stored is None else shown_of(stored))
         specs = read_segment_specs(tx)
         state = next(
-            row
-            for row in feature_views.states_of(tx, [place.feature])[place.feature]
-            if row.environment == place.environment
+            row for row in feature_views.states_of(tx, [place.feature])[place.feature] if row.environment == place.environment
         )
         others = [each for each in listed if each is not stored]
         gone = identity is not None and stored is None
@@ -134,13 +132,9 @@ def show_page(call: ApiCall, typed: Json | None = None, look: Look | None = None
             "choices": choices(tx, place, shown) | {"may_segment": may_any(call, SEGMENT.needs(MAKE), place.project)},
             "project": place.project,
             "problems": look.problems,
-            "conflict_rows": differences(shown_of(stored), shown, specs)
-            if look.conflict and stored is not None
-            else [],
+            "conflict_rows": differences(shown_of(stored), shown, specs) if look.conflict and stored is not None else [],
             "changed": look.conflict,
-            "last_change": last_change(
-                call, tx, look, "strategy", identity, feature=place.feature, environment=place.environment
-            ),
+            "last_change": last_change(call, tx, look, "strategy", identity, feature=place.feature, environment=place.environment),
             "preview": preview_of(place.feature, stored, body_of(shown, stored), others, specs, enabled=state.enabled)
             if look.preview and not look.problems
             else None,

@@ -69,9 +69,7 @@ def notes_of(stored: Json | None, wanted: Json, others: Sequence[Json], *, enabl
     if was and wanted["disabled"]:
         return ["It is the last active strategy here, so the flag is switched off."]
     if not was and not wanted["disabled"]:
-        return [
-            "No strategy is active here, so the flag is on for everyone now. With this one it is on for those only."
-        ]
+        return ["No strategy is active here, so the flag is on for everyone now. With this one it is on for those only."]
     return []
 
 

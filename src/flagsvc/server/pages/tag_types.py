@@ -37,9 +37,7 @@ def body_of(shown: Json, stored: Json | None) -> Json:
     """Return what the form changes, as the admin API takes it. The API has no way to take a color away."""
     before = NEW_FORM if stored is None else shown_of(stored)
     named = {"name": shown["name"]} if stored is None else {}
-    return named | {
-        name: shown[name] for name in PARTS if shown[name] != before[name] and (shown[name] or name != "color")
-    }
+    return named | {name: shown[name] for name in PARTS if shown[name] != before[name] and (shown[name] or name != "color")}
 
 
 def whole(tx: Tx, stored: Json) -> list[object]:

@@ -180,9 +180,7 @@ def row_of(name: str, found: dict[str, list[tuple[bool, str]]], order: Sequence[
             {
                 "environment": environment,
                 "on": sum(enabled for enabled, _ in answers),
-                "variants": list(
-                    dict.fromkeys(variant for enabled, variant in answers if enabled and variant != "disabled")
-                ),
+                "variants": list(dict.fromkeys(variant for enabled, variant in answers if enabled and variant != "disabled")),
             }
         )
     lists = list(found.values())
@@ -342,9 +340,7 @@ def make_context(fields: dict[str, str], now: float, place: str) -> Context:
         environment=own.get("environment"),
         remote_address=own.get("remote_address"),
         current_time=moment,
-        properties={
-            name: value for name, value in fields.items() if FIELDS.get(name, PROPERTY) in (PROPERTY, PROPERTIES)
-        },
+        properties={name: value for name, value in fields.items() if FIELDS.get(name, PROPERTY) in (PROPERTY, PROPERTIES)},
         now=now,
         entropy=int.from_bytes(digest, "big"),
     )

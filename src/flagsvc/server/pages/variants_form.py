@@ -57,8 +57,7 @@ def rows_of(variants: Iterable[Json]) -> list[Json]:
             "type": (each.get("payload") or {}).get("type", ""),
             "payload": (each.get("payload") or {}).get("value", ""),
             "overrides": [
-                {"field": one["contextName"], "text": show_values(one.get("values") or [])}
-                for one in each.get("overrides") or []
+                {"field": one["contextName"], "text": show_values(one.get("values") or [])} for one in each.get("overrides") or []
             ],
         }
         for each in variants
@@ -84,9 +83,7 @@ def read_row(form: Form, prefix: str) -> Json:
         "type": form.text(f"{prefix}type"),
         "payload": "".join(form.texts(f"{prefix}payload")[:1]),
         "overrides": [
-            {"field": field, "text": text}
-            for field, text in zip(fields, texts, strict=False)
-            if field.strip() or text.strip()
+            {"field": field, "text": text} for field, text in zip(fields, texts, strict=False) if field.strip() or text.strip()
         ],
     }
 

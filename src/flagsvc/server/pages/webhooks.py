@@ -91,8 +91,7 @@ def more(seen: Seen) -> Json:
         "webhook": seen.stored,
         "form": form,
         "parameters": [
-            row.to_json() | ({"placeholder": recipe.url} if recipe is not None and row.name == URL else {})
-            for row in PARAMETERS
+            row.to_json() | ({"placeholder": recipe.url} if recipe is not None and row.name == URL else {}) for row in PARAMETERS
         ],
         "mask": MASK,
         "groups": grouped(offered(EVENT_TYPES, form["events"])),

@@ -142,9 +142,7 @@ PUSH_VARIANTS = Named(
     Object(
         {
             "variants": Array(VARIANT, description="The variants."),
-            "environments": Array(
-                String(), description="The environments that get the variants.", example=["development"]
-            ),
+            "environments": Array(String(), description="The environments that get the variants.", example=["development"]),
         }
     ),
 )

@@ -51,9 +51,7 @@ STRATEGY_VARIANT_NEEDS: Final = ("name", "weight", "weightType", "stickiness")
 
 STRATEGY_VARIANT: Final = Named(
     "strategyVariantSchema",
-    Object(
-        STRATEGY_VARIANT_FIELDS, required=STRATEGY_VARIANT_NEEDS, closed=True, description="A variant of a strategy."
-    ),
+    Object(STRATEGY_VARIANT_FIELDS, required=STRATEGY_VARIANT_NEEDS, closed=True, description="A variant of a strategy."),
 )
 
 CREATE_STRATEGY_VARIANT: Final = Named(
@@ -82,9 +80,7 @@ VARIANT: Final = Named(
             "weight": Number(minimum=0, maximum=1000, description="Share of the variant in thousandths."),
             "weightType": WEIGHT_TYPE,
             "stickiness": String(description="Context field that decides who gets which variant.", example="default"),
-            "payload": Object(
-                PAYLOAD, required=("type", "value"), closed=True, description="What the variant carries."
-            ),
+            "payload": Object(PAYLOAD, required=("type", "value"), closed=True, description="What the variant carries."),
             "overrides": Array(OVERRIDE, description="Who gets this variant regardless of its weight."),
         },
         required=("name", "weight"),

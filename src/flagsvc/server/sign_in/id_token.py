@@ -110,9 +110,7 @@ def read_keys(document: object) -> list[Key]:
     return found
 
 
-def check_id_token(
-    token: str, keys: Sequence[Key], *, issuer: str, client: str, nonce: str, now: float
-) -> dict[str, Any]:
+def check_id_token(token: str, keys: Sequence[Key], *, issuer: str, client: str, nonce: str, now: float) -> dict[str, Any]:
     """Return the claims of an ID token. `now` is in seconds since the epoch. Raises IdTokenError."""
     claims, wanted = _verify(token, keys), Wanted(issuer, client, nonce, now)
     for name, (fits, kind) in TYPES.items():
@@ -169,9 +167,7 @@ So no full subject equals a shortened subject.
 KEPT = 190
 """The characters that a shortened subject keeps, in front of a digest of all."""
 
-NOT_VERIFIED = (
-    "the address does not count: the provider does not say that it is verified (`email_verified` is not true)"
-)
+NOT_VERIFIED = "the address does not count: the provider does not say that it is verified (`email_verified` is not true)"
 OVERAGE = (
     "the person has too many groups for a token, so the provider leaves them out (group overage): let it send the groups only that"
     " are assigned to this application, or name a claim with roles of the application in oidcGroupsClaim"

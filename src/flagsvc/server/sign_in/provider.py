@@ -147,9 +147,7 @@ class Provider:
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": self.settings.redirect_uri}
         form |= {"code_verifier": attempt.verifier}
         if secret is None or (found.methods and BASIC not in found.methods and POST in found.methods):
-            return fetch(
-                found.token, form | {"client_id": client} | ({} if secret is None else {"client_secret": secret})
-            )
+            return fetch(found.token, form | {"client_id": client} | ({} if secret is None else {"client_secret": secret}))
         pair = f"{quote(client, safe='')}:{quote(secret, safe='')}".encode()
         return fetch(found.token, form, [("authorization", b"Basic " + b64encode(pair))])
 

@@ -122,9 +122,7 @@ ROOT_ROLES = {
 """Root role → its permissions. An editor's permissions for a project hold in the project `default` only."""
 
 PROJECT_ROLES = {
-    "owner": Role(
-        project=_MANAGER | _names("UPDATE_PROJECT_CONTEXT UPDATE_PROJECT_SEGMENT"), environment=_IN_ENVIRONMENTS
-    ),
+    "owner": Role(project=_MANAGER | _names("UPDATE_PROJECT_CONTEXT UPDATE_PROJECT_SEGMENT"), environment=_IN_ENVIRONMENTS),
     "member": Role(project=_MEMBER, environment=_IN_ENVIRONMENTS),
 }
 """Role in a project → its permissions there."""

@@ -20,8 +20,7 @@ from flagsvc.server.store.urls import BadUrl, normalized
 Json: TypeAlias = dict[str, Any]
 
 INVALID = (
-    "Request validation failed: your request body or params contain invalid data. "
-    "Refer to the `details` list for more information."
+    "Request validation failed: your request body or params contain invalid data. Refer to the `details` list for more information."
 )
 """The message of every 400 for a body or a parameter that does not have its shape (import validation 3)."""
 FLEXIBLE_ROLLOUT = "flexibleRollout"

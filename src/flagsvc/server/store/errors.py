@@ -30,9 +30,7 @@ BAD_DATA = "Request validation failed: your request body or params contain inval
 class CallerError(FlagsvcError):
     """A request that cannot be served. `details` are objects with a `message`; by default one, with the error's message."""
 
-    def __init__(
-        self, name: str, message: str, details: Sequence[Detail] | None = None, *, status: int | None = None
-    ) -> None:
+    def __init__(self, name: str, message: str, details: Sequence[Detail] | None = None, *, status: int | None = None) -> None:
         self.name = name
         self.status = STATUS[name] if status is None else status
         self.message = message

@@ -92,9 +92,7 @@ LINK_MEMBERS = ("url", "title")
 WHOLE_ACTION = Subject("import", lambda tx, changes: [change.after for change in changes], lambda tx, changes: None)
 """The subject of an event that only tells that others were done together: its undo undoes all of them."""
 OF_CLIENTS = "A token may be in use, and its secret is shown only once: create or delete one on the page Tokens"
-EXPIRY = (
-    "Events have no id of a token, so an undo cannot find it: change when it expires on its page, from the page Tokens"
-)
+EXPIRY = "Events have no id of a token, so an undo cannot find it: change when it expires on its page, from the page Tokens"
 OF_USER = "A token may be in use, and its secret is shown only once: create or delete one on the page My tokens"
 PERSON = "Who may sign in is not changed by an undo: change the user on the page People"
 SETTING = "A setting of the server is set back by its own operation of the admin API"

@@ -183,9 +183,7 @@ def read_actors(tx: Tx) -> dict[int, Actor]:
     """Return every user, by id."""
     known = frozenset(tx.db.execute(select(environments.c.name)).scalars())
     roles: dict[int, dict[str, tuple[str, ...]]] = defaultdict(dict)
-    for user, project, role in tx.db.execute(
-        select(project_roles.c.user_id, project_roles.c.project, project_roles.c.role)
-    ):
+    for user, project, role in tx.db.execute(select(project_roles.c.user_id, project_roles.c.project, project_roles.c.role)):
         roles[user][project] = (*roles[user].get(project, ()), role)
     found = tx.db.execute(select(users)).all()
     return {row.id: _read_user(row, roles.get(row.id, {}), known) for row in found}

@@ -138,7 +138,5 @@ def _read_version(db: Connection) -> str | None:
     foreign = sorted(tables & set(METADATA.tables))
     if foreign:
         names = ", ".join(f"`{name}`" for name in foreign[:3])
-        raise DatabaseError(
-            f"the database holds tables that flagsvc did not make: {names}; give flagsvc one of its own"
-        )
+        raise DatabaseError(f"the database holds tables that flagsvc did not make: {names}; give flagsvc one of its own")
     return None

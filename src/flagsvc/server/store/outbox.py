@@ -101,9 +101,7 @@ def wants(receiver: Receiver, event: Mapping[str, Any]) -> bool:
     )
 
 
-def queue_events(
-    db: Connection, receivers: Iterable[Receiver], stored: Sequence[tuple[int, Mapping[str, Any]]]
-) -> None:
+def queue_events(db: Connection, receivers: Iterable[Receiver], stored: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
     """Queue events, with their ids, for the webhooks that want them, as far as their queues have room."""
     for receiver in receivers:
         wanted = [(number, event["created_at"]) for number, event in stored if wants(receiver, event)]

@@ -84,9 +84,7 @@ def read_url(database: str) -> URL:
         parts: dict[str, Any] = conninfo_to_dict(f"postgresql://{address}" + (f"?{own}" if own else ""))
         known = _user(userinfo, parts) | _host(parts)
     except (psycopg.Error, ValueError):
-        raise DatabaseError(
-            "the database's URL is not understood: expected postgresql://user:password@host:port/name"
-        ) from None
+        raise DatabaseError("the database's URL is not understood: expected postgresql://user:password@host:port/name") from None
     return URL.create(DRIVER, **known, database=parts.pop("dbname", None), query=parts | schema)
 
 
@@ -142,8 +140,7 @@ def _check_names(names: list[str]) -> None:
         if name not in known:
             near = nearest(name, known)
             raise DatabaseError(
-                f"the parameter `{name}` of the database's URL is not known to PostgreSQL"
-                + (f": {near}" if near else "")
+                f"the parameter `{name}` of the database's URL is not known to PostgreSQL" + (f": {near}" if near else "")
             )
 
 
@@ -158,9 +155,7 @@ def arguments(url: URL, name: str) -> dict[str, Any]:
 
 def make_postgresql_engine(url: URL, name: str, **more: Any) -> Engine:
     """Return SQLAlchemy's engine for a URL of `read_url`. `name` is the application name of its connections."""
-    engine = create_engine(
-        url, isolation_level="AUTOCOMMIT", connect_args=arguments(url, name), pool_pre_ping=True, **more
-    )
+    engine = create_engine(url, isolation_level="AUTOCOMMIT", connect_args=arguments(url, name), pool_pre_ping=True, **more)
     Sessions(engine)
     return engine
 

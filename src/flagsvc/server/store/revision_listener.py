@@ -35,9 +35,7 @@ BACKOFF_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 CLOSE_TIMEOUT_S = CONNECT_TIMEOUT_S + 1.0
 """The most seconds that `close` waits: an attempt to connect may take that long."""
 
-IDENTITY = (
-    "SELECT pg_postmaster_start_time(), oid, current_schema() FROM pg_database WHERE datname = current_database()"
-)
+IDENTITY = "SELECT pg_postmaster_start_time(), oid, current_schema() FROM pg_database WHERE datname = current_database()"
 """Gives which server, database and schema a connection leads to, also through a pooler."""
 
 OnRevision: TypeAlias = Callable[[int], None]

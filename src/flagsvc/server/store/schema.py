@@ -34,9 +34,7 @@ state = Table(
 CHANGE_REQUESTS = "changeRequests"
 """The key in `state` of the list of places that need change requests, each with `project` and `environment`."""
 
-revision = Table(
-    "revision", METADATA, Column("id", Integer, primary_key=True), Column("number", BigInteger, nullable=False)
-)
+revision = Table("revision", METADATA, Column("id", Integer, primary_key=True), Column("number", BigInteger, nullable=False))
 """One row, id 1: how many transactions changed flags."""
 
 environments = Table(

@@ -64,9 +64,7 @@ def listen_to_connections(engine: Engine) -> None:
 
 def guard_connections(engine: Engine, check: Callable[[], None]) -> None:
     """Make an engine call `check` before it opens a connection: to another file it would be one to another database."""
-    event.remove(
-        engine, "do_connect", _on_connecting
-    )  # SQLAlchemy calls these functions in the order of their registration
+    event.remove(engine, "do_connect", _on_connecting)  # SQLAlchemy calls these functions in the order of their registration
     event.listen(engine, "do_connect", lambda *_: check())
     event.listen(engine, "do_connect", _on_connecting)
 

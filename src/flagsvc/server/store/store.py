@@ -205,9 +205,7 @@ class Store:
                 self._refuse_if_moved()
         except SQLAlchemyError as error:
             obstacle = find_obstacle(error) if writes else None
-            raise (
-                DatabaseError(describe_database_error(error)) if obstacle is None else self._refusal(obstacle)
-            ) from error
+            raise (DatabaseError(describe_database_error(error)) if obstacle is None else self._refusal(obstacle)) from error
 
     def _connect(self, *, writes: bool) -> Connection:
         """Return a connection. While no new one may be opened, because the file has moved, a read waits for an open one."""

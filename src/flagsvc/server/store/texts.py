@@ -13,8 +13,7 @@ from flagsvc.server.store.checks import invalid, make_detail
 from flagsvc.server.store.errors import Detail
 
 JS_SPACE = (
-    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
-    "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
 """The white space that JavaScript's `trim` removes."""
 SHORTEST_TAG, LONGEST_TAG = 2, 50

@@ -46,9 +46,7 @@ FILE = Obstacle(
     "let this user own the file and its folder, which SQLite needs for its log, or mount them writable",
 )
 FULL = Obstacle("full", "the disk is full", "make room: the server goes on by itself")
-DISK = Obstacle(
-    "disk", "the disk does not take what is written", "look at the disk, its quota and the limit on the size of files"
-)
+DISK = Obstacle("disk", "the disk does not take what is written", "look at the disk, its quota and the limit on the size of files")
 MOVED = Obstacle(
     "moved",
     "its file, or the log beside it, was removed or replaced while the server runs",

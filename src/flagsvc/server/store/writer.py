@@ -129,9 +129,7 @@ class Writer:
             if rows:
                 tx.db.execute(insert(self.table), rows)
             return [row[self.key] for row in rows]
-        return [
-            tx.db.execute(insert(self.table).values(row).returning(self.table.c[self.key])).scalar_one() for row in rows
-        ]
+        return [tx.db.execute(insert(self.table).values(row).returning(self.table.c[self.key])).scalar_one() for row in rows]
 
     def _first_columns(self, tx: Tx, whole: Whole) -> Json:
         """Return the columns that no change sets: the key, and the time of the creation."""

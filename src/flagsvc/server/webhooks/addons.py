@@ -24,9 +24,7 @@ TEST = "webhook-test"
 
 def list_addons(tx: Tx) -> list[Json]:
     """Return every webhook, in order of creation, with sensitive parameters masked."""
-    return [
-        to_json(row) | {"deliveries": sum_up(tx, row)} for row in tx.db.execute(select(addons).order_by(addons.c.id))
-    ]
+    return [to_json(row) | {"deliveries": sum_up(tx, row)} for row in tx.db.execute(select(addons).order_by(addons.c.id))]
 
 
 def find_row(tx: Tx, number: int) -> Row[Any]:

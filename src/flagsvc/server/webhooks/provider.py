@@ -128,9 +128,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         header_fault,
         placeholder="application/json",
     ),
-    Parameter(
-        AUTHORIZATION, "Authorization", "The Authorization header; none without a value.", "text", header_fault, True
-    ),
+    Parameter(AUTHORIZATION, "Authorization", "The Authorization header; none without a value.", "text", header_fault, True),
     Parameter(
         HEADERS,
         "More headers",

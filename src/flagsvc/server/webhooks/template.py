@@ -112,9 +112,7 @@ def _end_section(open_: list[Section], path: tuple[str, ...]) -> None:
     open_.pop()
 
 
-def render_template(
-    parts: Sequence[Part], values: Mapping[str, Any], escape: Escape, ready: Collection[str] = ()
-) -> str:
+def render_template(parts: Sequence[Part], values: Mapping[str, Any], escape: Escape, ready: Collection[str] = ()) -> str:
     """Return the text that a template makes of values. Values named in `ready` are never escaped. Raises TemplateError."""
     writer = _Writer(escape, frozenset(ready))
     writer.write(parts, (values,))

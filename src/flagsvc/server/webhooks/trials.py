@@ -65,9 +65,7 @@ class Trials:
 
     async def _exchange(self, message: Message, *, whole: bool) -> Answer:
         """Return the answer of the receiver, with its body if `whole`. Redirects are not followed. Raises UpstreamError."""
-        line = Transport(
-            origin_of(message.url), proxy=None, trust=Trust(), limits=self._limits, refusal=self._reach.refusal
-        )
+        line = Transport(origin_of(message.url), proxy=None, trust=Trust(), limits=self._limits, refusal=self._reach.refusal)
         try:
             return await line.send("POST", message.url, message.headers, message.body, whole=whole)
         finally:

@@ -182,8 +182,7 @@ class ServerStorage(Options):
         kind=CLIENT_TOKENS,
         default=(),
         secret=True,
-        help="tokens for proxies and server-side SDKs that a database without API tokens gets, such as"
-        " *:development.some-secret",
+        help="tokens for proxies and server-side SDKs that a database without API tokens gets, such as *:development.some-secret",
     )
     init_frontend_tokens: Texts = option(
         "initFrontendTokens",

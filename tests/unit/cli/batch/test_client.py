@@ -44,11 +44,7 @@ def test_certificates(secure: FakeAdmin, authority: trustme.CA, flagsvc: Flagsvc
     """An unknown authority is refused with a hint. --ca-file trusts it. --insecure continues with a warning."""
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     refused = validate(flagsvc, tmp_path, "--url", secure.url)
-    assert (
-        refused.code == 2
-        and "certificate verify failed" in refused.err
-        and "--ca-file names an authority" in refused.err
-    )
+    assert refused.code == 2 and "certificate verify failed" in refused.err and "--ca-file names an authority" in refused.err
     assert secure.asked == []
     assert validate(flagsvc, tmp_path, "--url", secure.url, "--ca-file", str(tmp_path / "ca.pem")).code == 0
     careless = validate(flagsvc, tmp_path, "--url", secure.url, "--insecure")
@@ -80,9 +76,7 @@ def test_the_context_manager_closes(admin: FakeAdmin) -> None:
         client.export({"environment": "x"})
 
 
-@pytest.mark.parametrize(
-    ("value", "content"), [({"a": "ü"}, '{"a":"ü"}'.encode()), ({"a": "\ud800"}, b'{"a":"\\ud800"}')]
-)
+@pytest.mark.parametrize(("value", "content"), [({"a": "ü"}, '{"a":"ü"}'.encode()), ({"a": "\ud800"}, b'{"a":"\\ud800"}')])
 def test_what_is_sent(value: object, content: bytes) -> None:
     """The body is compact JSON. Half a surrogate pair is sent as an escape."""
     assert encode_json(value) == content

@@ -59,9 +59,7 @@ def test_addresses(given: str, address: str) -> None:
     assert target("--url", given, env={"FLAGSVC_URL": "http://other.example"}).url == address
 
 
-@pytest.mark.parametrize(
-    "given", ["flags.example", "ftp://x", "file:///x", "http://", "http://x:99999", "http://a\x1bb"]
-)
+@pytest.mark.parametrize("given", ["flags.example", "ftp://x", "file:///x", "http://", "http://x:99999", "http://a\x1bb"])
 def test_what_is_no_address(given: str) -> None:
     """An invalid URL is one error that names --url."""
     with pytest.raises(ConfigurationError, match=r"--url: `.*` is not an http or https URL"):
@@ -70,9 +68,7 @@ def test_what_is_no_address(given: str) -> None:
 
 def test_no_address() -> None:
     """The error names the option and the variable that set the URL."""
-    with pytest.raises(
-        ConfigurationError, match="the address of the flag server is missing: give --url or set FLAGSVC_URL"
-    ):
+    with pytest.raises(ConfigurationError, match="the address of the flag server is missing: give --url or set FLAGSVC_URL"):
         target(env={})
 
 

@@ -33,9 +33,7 @@ def document(*features: object) -> dict[str, Any]:
 DEVELOPMENT = document(feature("first", "shop"), feature("second", "billing"), feature("ü"))
 
 
-def token(
-    text: str, kind: str, environment: str, projects: list[str], status: str | None = "Validated"
-) -> dict[str, Any]:
+def token(text: str, kind: str, environment: str, projects: list[str], status: str | None = "Validated") -> dict[str, Any]:
     """Return an entry of Edge's list of tokens."""
     return {"token": text, "type": kind, "environment": environment, "projects": projects, "status": status}
 
@@ -89,9 +87,7 @@ def test_several_environments(backup: Path, tmp_path: Path) -> None:
     assert folder == backup
     found = seed(migration, read_backup(str(backup)), folder, force=False)
     assert found == [("development-shop", 1, 0), ("development-several", 2, 0), ("production", 1, 0)]
-    names = {
-        name: [each["name"] for each in (stored(migration, folder, name) or {})["features"]] for name, _, _ in found
-    }
+    names = {name: [each["name"] for each in (stored(migration, folder, name) or {})["features"]] for name, _, _ in found}
     assert names == {"development-shop": ["first"], "development-several": ["first", "second"], "production": ["third"]}
 
 
@@ -105,9 +101,7 @@ def test_several_projects_that_no_list_has(backup: Path, tmp_path: Path) -> None
 
 def test_the_reference(tmp_path: Path) -> None:
     """The one document of the reference is stored for its proxy, with what is malformed in it."""
-    (tmp_path / "unleash-backup-unleash-proxy.json").write_text(
-        json.dumps(document(feature("first"), {"name": None}, "odd"))
-    )
+    (tmp_path / "unleash-backup-unleash-proxy.json").write_text(json.dumps(document(feature("first"), {"name": None}, "odd")))
     given = {"UNLEASH_URL": "https://h/api", "UNLEASH_API_TOKEN": "t", "UNLEASH_PROXY_CLIENT_KEYS": "k"}
     migration = translate_reference(given)
     assert seed(migration, read_backup(str(tmp_path)), tmp_path / "state", force=False) == [("", 3, 2)]
@@ -172,9 +166,7 @@ def test_a_backup_that_is_none(text: str, problem: str, tmp_path: Path) -> None:
 def test_a_folder_without_a_backup(tmp_path: Path) -> None:
     """The message says what was looked for; two documents of the reference are one too many."""
     for folder in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(
-            ConfigurationError, match=r"looked for unleash_features.json \(Unleash Edge\) and unleash-backup-"
-        ):
+        with pytest.raises(ConfigurationError, match=r"looked for unleash_features.json \(Unleash Edge\) and unleash-backup-"):
             read_backup(str(folder))
     for name in ("a", "b"):
         (tmp_path / f"unleash-backup-{name}.json").write_text("{}")

@@ -55,9 +55,7 @@ def test_what_stands_elsewhere() -> None:
 def test_commands_and_ports() -> None:
     """`command` and `args` are one line, with variables in it; so is the text of a shell."""
     env = "env: [{name: T, value: '*:a.b'}]"
-    found = only(
-        f"{env}, command: [/unleash-edge], args: [edge, --tokens, $(T)], ports: [{{containerPort: 3063}}, {{}}]"
-    )
+    found = only(f"{env}, command: [/unleash-edge], args: [edge, --tokens, $(T)], ports: [{{containerPort: 3063}}, {{}}]")
     assert (found.words, found.ports) == (["/unleash-edge", "edge", "--tokens", "*:a.b"], [3063])
     assert only(f"{env}, command: [sh, -c, 'edge --tokens \"$T\"']").words == ["edge", "--tokens", "*:a.b"]
 
@@ -76,9 +74,7 @@ def test_what_makes_pods(kind: str, head: str) -> None:
     assert [each.name for each in read_containers({"x": text}, GIVEN.get)] == ["edge", "side"]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "5", "kind: Service", "kind: Pod\nspec: {containers: nonsense}", "a: 1\n---\n- b"]
-)
+@pytest.mark.parametrize("text", ["", "5", "kind: Service", "kind: Pod\nspec: {containers: nonsense}", "a: 1\n---\n- b"])
 def test_no_manifest(text: str) -> None:
     """A file without a container is told in a sentence."""
     with pytest.raises(ConfigurationError, match="`x` has no container: give the manifest"):

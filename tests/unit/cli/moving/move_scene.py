@@ -29,6 +29,4 @@ SECRETS = {"FLAGSVC_FROM_TOKEN": "user:from-s3cret", "FLAGSVC_TO_TOKEN": "user:t
 def writes(server: FakeAdmin) -> list[tuple[str, str]]:
     """Return the requests that changed a server."""
     harmless = (f"{BATCH}/export", f"{BATCH}/validate", f"{BATCH}/import/dry-run", "/api/admin/constraints/validate")
-    return [
-        (asked.method, asked.path) for asked in server.asked if asked.method != "GET" and asked.path not in harmless
-    ]
+    return [(asked.method, asked.path) for asked in server.asked if asked.method != "GET" and asked.path not in harmless]

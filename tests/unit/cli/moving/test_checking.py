@@ -124,17 +124,13 @@ def test_a_segment(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
     called = run("--yes", "--skip-failing")
     where = "segment beta, constraint on appVersion (SEMVER_GT)"
     assert called.code == 1 and f"\n  {where}\n  bad: environment production: {where}\n" in called.out, called
-    assert [asked.body["name"] for asked in target.asked if asked.path == "/api/admin/segments" and asked.body] == [
-        "ok"
-    ]
+    assert [asked.body["name"] for asked in target.asked if asked.path == "/api/admin/segments" and asked.body] == ["ok"]
     assert [item["name"] for item in target.sent("import")[0]["data"]["features"]] == ["good"]
 
 
 def validation(message: str, *items: str, permissions: bool = False) -> Answer:
     """Return a validation with one item."""
-    return Answer(
-        200, NO_ITEMS | {"permissions" if permissions else "errors": [{"message": message, "affectedItems": items}]}
-    )
+    return Answer(200, NO_ITEMS | {"permissions" if permissions else "errors": [{"message": message, "affectedItems": items}]})
 
 
 @pytest.mark.parametrize(
@@ -174,9 +170,7 @@ def test_what_concerns_no_flag(answer: Answer, told: str, run: Flagsvc, target: 
     target.answers[f"{BATCH}/validate"] = answer
     for option in ("--yes", "--dry-run", "--skip-failing"):
         called = run(option)
-        assert called.code == 1 and called.err.startswith(
-            "flagsvc move: nothing was moved: the server would refuse it: "
-        )
+        assert called.code == 1 and called.err.startswith("flagsvc move: nothing was moved: the server would refuse it: ")
         assert told in called.err and writes(target) == []
 
 

@@ -63,9 +63,7 @@ def test_revived_flags(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> No
     assert "1 changed, 1 same\n~ changed: fresh\n  archived: yes → no\n" in called.out and writes(target) == []
     target.answers["/api/admin/projects/default/revive"] = Answer(403, {"message": "no rights"})
     called = run("--yes")
-    assert (
-        called.code == 1 and "stopped: archived flags of project `default`: the user of the token may not" in called.err
-    )
+    assert called.code == 1 and "stopped: archived flags of project `default`: the user of the token may not" in called.err
     target.answers["/api/admin/projects/default/revive"] = Answer(200)
     target.asked.clear()
     called = run("--yes")
@@ -145,12 +143,8 @@ def test_archived_flags(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> N
     called = run("--yes")
     [sent] = target.sent("import")
     assert {item["archived"] for item in sent["data"]["features"]} == {False}
-    assert {item["enabled"] for item in sent["data"]["featureEnvironments"]} == {False} and sent["data"][
-        "dependencies"
-    ] == []
-    assert target.asked[-1].body == {"features": ["fresh"]} and called.out.endswith(
-        "moved: 1 archived flag of project `default`\n"
-    )
+    assert {item["enabled"] for item in sent["data"]["featureEnvironments"]} == {False} and sent["data"]["dependencies"] == []
+    assert target.asked[-1].body == {"features": ["fresh"]} and called.out.endswith("moved: 1 archived flag of project `default`\n")
     target.say("export", 200, old)
     assert run("--yes", "--environment", "production").out.endswith(f"1 same\n0 changes: {target.url} has all of it\n")
 
@@ -175,9 +169,7 @@ def test_projects(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
 def test_environments_of_a_project(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
     """An environment that only the source's project has is added. A project without any is reported and not moved."""
     where = "/api/admin/environments/project/default"
-    linked, not_linked = (
-        Answer(200, {"environments": [{"name": "production", "visible": visible}]}) for visible in (True, False)
-    )
+    linked, not_linked = (Answer(200, {"environments": [{"name": "production", "visible": visible}]}) for visible in (True, False))
     source.answers[where], target.answers[where] = linked, not_linked
     called = run("--dry-run")
     assert called.code == 0 and "+ new: project environment production of default\n" in called.out
@@ -209,9 +201,7 @@ def test_a_flag_elsewhere(run: Flagsvc, target: FakeAdmin) -> None:
 
 def test_a_flag_too_large(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
     """A flag that is too large for one request is an error before any change."""
-    source.say(
-        "export", 200, EMPTY | {"features": [{"name": "big", "project": "default", "description": "x" * 512_000}]}
-    )
+    source.say("export", 200, EMPTY | {"features": [{"name": "big", "project": "default", "description": "x" * 512_000}]})
     called = run("--yes")
     assert (called.code, writes(target)) == (1, [])
     assert called.err.startswith("flagsvc move: the request for flag `big` has 512") and len(called.err) < 200
@@ -248,9 +238,7 @@ def test_usage(
     target: FakeAdmin,
 ) -> None:
     """A wrong argument gives a one-line error and changes nothing."""
-    target.answers["/api/admin/user"] = Answer(
-        200, {"user": {"type": "admin"} if "*" in env["FLAGSVC_TO_TOKEN"] else {"id": 1}}
-    )
+    target.answers["/api/admin/user"] = Answer(200, {"user": {"type": "admin"} if "*" in env["FLAGSVC_TO_TOKEN"] else {"id": 1}})
     called = run("--dry-run", *arguments, env=env)
     assert (called.code, called.err.count("\n")) == (code, 1)
     assert text.format(source=source.url, target=target.url) in called.err
@@ -262,9 +250,7 @@ def test_a_body_that_is_too_large(run: Flagsvc, target: FakeAdmin) -> None:
     target.answers["/api/admin/segments"] = Answer(201, {"segments": []})
     target.say("import", 413)
     called = run("--yes")
-    assert (
-        called.code == 2 and "raise the limit of TO, or of a reverse proxy in front of it; what was moved" in called.err
-    )
+    assert called.code == 2 and "raise the limit of TO, or of a reverse proxy in front of it; what was moved" in called.err
     assert "--features" not in called.err
 
 

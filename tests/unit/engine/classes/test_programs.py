@@ -93,9 +93,7 @@ def kinds(*features: object, **options: Any) -> list[int]:
             pieces = fast.listing(context, True, PLAIN)
             assert pieces.join() == plain.all(context)
             assert pieces.size == len(pieces.join()), "it is the length that the head of an answer tells"
-        assert [(each.kind, each.name) for each in fast.take_faults()] == [
-            (each.kind, each.name) for each in plain.take_faults()
-        ]
+        assert [(each.kind, each.name) for each in fast.take_faults()] == [(each.kind, each.name) for each in plain.take_faults()]
     assert classes_of(fast).counts.misses == 0
     found = program(fast, Context(user_id="u9", properties={"region": "eu"}))
     return [int(mark) & (ADMITTED | REFUSED | WHOLE | DRAWS) for mark in found.marks]
@@ -179,11 +177,7 @@ def test_a_segment_is_decided_by_any_of_its_constraints() -> None:
         {"id": 3, "constraints": [EU, EU]},
         {"id": 4, "constraints": [US, PLAN]},
     ]
-    features = [
-        feature(f"{number}{letter}", strategy("default", segments=[number]))
-        for number in (1, 2, 3, 4)
-        for letter in "ab"
-    ]
+    features = [feature(f"{number}{letter}", strategy("default", segments=[number])) for number in (1, 2, 3, 4) for letter in "ab"]
     assert kinds(*features, segments=segments) == [WHOLE, WHOLE, ADMITTED]
 
 
@@ -311,9 +305,7 @@ def test_the_size_of_a_program() -> None:
 def test_programs_share_what_is_equal() -> None:
     """Joined fragments that are equal, and the draws of variants, are there once for all programs of a list."""
     regions = ("eu", "us", "asia")
-    features: list[object] = [
-        feature(each, strategy("default", constraint("NOT_IN", values=["mars"]))) for each in ("on", "too")
-    ]
+    features: list[object] = [feature(each, strategy("default", constraint("NOT_IN", values=["mars"]))) for each in ("on", "too")]
     features += [feature("half", HALF | {"variants": PAIR})]
     features += [feature(each, strategy("default", constraint("IN", values=[each]))) for each in regions]
     _, fast = pair(*features)

@@ -33,9 +33,7 @@ NOTHING = AnswerList([], "m")
 
 def regions(count: int = 1) -> list[object]:
     """Return features for regions whose name holds a letter: every set of letters is a class."""
-    letters = [
-        feature(each, strategy("default", constraint("STR_CONTAINS", values=[each]))) for each in LETTERS[:count]
-    ]
+    letters = [feature(each, strategy("default", constraint("STR_CONTAINS", values=[each]))) for each in LETTERS[:count]]
     return [*letters, feature("half", rollout(50, groupId="g"))]
 
 
@@ -185,9 +183,7 @@ def test_a_window_without_fields() -> None:
     assert classes_of(made).classes.version == 0 and classes_of(made).counts.hits == 0
 
 
-def refreshed(
-    compiler: Compiler, features: Sequence[object], previous: Snapshot | None, budget: int = 1 << 60
-) -> Snapshot:
+def refreshed(compiler: Compiler, features: Sequence[object], previous: Snapshot | None, budget: int = 1 << 60) -> Snapshot:
     """Return the snapshot of a configuration after another one."""
     text = json.dumps({"version": 2, "features": features, "segments": []}).encode()
     compilation = compiler.begin_text(text, previous)
@@ -231,9 +227,7 @@ def test_a_class_that_has_become_too_large_is_not_followed() -> None:
     compiler.options.class_bytes = int(taken)
     second = refreshed(compiler, more, first)
     assert taken > 300 * 100 and not classes_of(second).known and classes_of(second).taken() == 0
-    assert second.enabled(named(1, 3)) == refreshed(Compiler(CompileOptions(class_bytes=0)), more, None).enabled(
-        named(1, 3)
-    )
+    assert second.enabled(named(1, 3)) == refreshed(Compiler(CompileOptions(class_bytes=0)), more, None).enabled(named(1, 3))
 
 
 def test_what_programs_share_counts() -> None:
@@ -320,9 +314,7 @@ def test_a_sample_holds_only_what_makes_the_class() -> None:
     [known] = classes_of(made).known.values()
     assert known.sample.as_dict() == {"properties": {"region": "a"}}
     assert known.sample.now == 7.0
-    own = [
-        feature(each, strategy("default", constraint("IN", each, values=["7"]))) for each in ("appName", "environment")
-    ]
+    own = [feature(each, strategy("default", constraint("IN", each, values=["7"]))) for each in ("appName", "environment")]
     more = snapshot(*own, class_sightings=1)
     more.enabled(context)
     [known] = classes_of(more).known.values()

@@ -157,9 +157,7 @@ def test_reads_and_matches_as_npm_ip_address_does() -> None:
             ]
         )
     wrong = []
-    for (written, values), answer in zip(
-        cases, javascript.apply(ADDRESSES, cases, package="unleash-client"), strict=True
-    ):
+    for (written, values), answer in zip(cases, javascript.apply(ADDRESSES, cases, package="unleash-client"), strict=True):
         parsed = [
             address and [str(address[0]), address[1]]
             for address in (cidr.parse_v4(written), cidr.parse_v6(written))  # type: ignore[arg-type]
@@ -171,9 +169,7 @@ def test_reads_and_matches_as_npm_ip_address_does() -> None:
     assert not wrong, wrong[:10]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"), [("10.0.0.0/8", True), ("::1", True), ("ten", False), ("10.0.0.0/33", False)]
-)
+@pytest.mark.parametrize(("text", "expected"), [("10.0.0.0/8", True), ("::1", True), ("ten", False), ("10.0.0.0/33", False)])
 def test_ranges_are_known(text: str, expected: bool) -> None:
     """An address is a range of one. A text of neither family is not a range."""
     assert cidr.is_range(text) is expected

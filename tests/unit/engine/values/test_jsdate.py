@@ -221,9 +221,7 @@ def test_writes_as_node_writes() -> None:
     """Random moments over the whole range are written as node's String(date) writes them."""
     draw = random.Random(5)
     moments = [
-        float(draw.randint(-limit, limit))
-        for limit in (10**12, 10**13, 10**14, 8_640_000_000_000_000)
-        for _ in range(2_000)
+        float(draw.randint(-limit, limit)) for limit in (10**12, 10**13, 10**14, 8_640_000_000_000_000) for _ in range(2_000)
     ]
     answers = javascript.apply("n => String(new Date(n))", moments)
     wrong = [(ms, answer) for ms, answer in zip(moments, answers, strict=True) if jsdate.to_text(ms) != answer]
@@ -239,9 +237,7 @@ def test_local_times_as_node_has_them(name: str) -> None:
     except zoneinfo.ZoneInfoNotFoundError:
         needs.missing("the time zone database is not installed")
     draw = random.Random(name)
-    years = [
-        draw.choice([draw.randint(1850, 2100), draw.randint(1, 9999), draw.randint(2000, 2030)]) for _ in range(4_000)
-    ]
+    years = [draw.choice([draw.randint(1850, 2100), draw.randint(1, 9999), draw.randint(2000, 2030)]) for _ in range(4_000)]
     texts = [
         f"{year:04}-{draw.randint(1, 12):02}-{draw.randint(1, 28):02}T{draw.randint(0, 23):02}:{draw.randint(0, 59):02}"
         for year in years

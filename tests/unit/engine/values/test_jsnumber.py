@@ -98,9 +98,7 @@ def test_reads_as_node_reads() -> None:
     draw = random.Random(1)
     texts = [odd_numbers(draw) for _ in range(40_000)]
     answers = javascript.apply("t => { const n = Number(t); return Object.is(n, -0) ? '-0' : String(n) }", texts)
-    wrong = [
-        (t, answer) for t, answer in zip(texts, answers, strict=True) if repr(jsnumber.parse(t)) != repr(float(answer))
-    ]
+    wrong = [(t, answer) for t, answer in zip(texts, answers, strict=True) if repr(jsnumber.parse(t)) != repr(float(answer))]
     assert not wrong, wrong[:10]
 
 
@@ -113,9 +111,7 @@ def test_writes_as_node_writes() -> None:
     doubles += [float(sign * (10**power + step)) for sign in (-1, 1) for power in range(25) for step in (-1, 0, 1)]
     finite = [number for number in doubles if math.isfinite(number)]
     answers = javascript.apply("n => String(n)", finite)
-    wrong = [
-        (number, answer) for number, answer in zip(finite, answers, strict=True) if jsnumber.to_text(number) != answer
-    ]
+    wrong = [(number, answer) for number, answer in zip(finite, answers, strict=True) if jsnumber.to_text(number) != answer]
     assert not wrong, wrong[:10]
 
 

@@ -43,9 +43,7 @@ def test_searches_anywhere(pattern: str, text: str, found: bool) -> None:
     assert compiled is not None and compiled.search(text) is found
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text"), [("abc", "xABCx"), ("[a-z]É", "Qé"), ("σ", "ς"), ("k", "\u212a"), ("ſ", "S")]
-)
+@pytest.mark.parametrize(("pattern", "text"), [("abc", "xABCx"), ("[a-z]É", "Qé"), ("σ", "ς"), ("k", "\u212a"), ("ſ", "S")])
 def test_ignores_case_where_asked(pattern: str, text: str) -> None:
     """Letters of any case match, by Unicode's simple folding, and only when asked for."""
     folded, exact = regex.compile_regex(pattern, True), regex.compile_regex(pattern, False)
@@ -194,9 +192,7 @@ def test_a_usual_pattern_is_looked_for_in_the_longest_text() -> None:
         assert compiled is not None and compiled.search("x" * 2000 + "é"), compiled.size  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    "pattern", ["[" * 100_000, "(?<" * 100_000, "[[:" * 100_000, "[a-z" * 50_000 + "\\", "\\Q" * 100_000]
-)
+@pytest.mark.parametrize("pattern", ["[" * 100_000, "(?<" * 100_000, "[[:" * 100_000, "[a-z" * 50_000 + "\\", "\\Q" * 100_000])
 def test_looking_for_names_is_linear_in_any_text(pattern: str) -> None:
     """This also holds for invalid patterns, such as those with unclosed classes."""
     started = time.process_time()

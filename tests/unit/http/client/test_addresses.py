@@ -26,9 +26,7 @@ def test_the_base_address_is_what_paths_are_put_behind(url: str, base: str) -> N
     assert base_of(url) == base
 
 
-@pytest.mark.parametrize(
-    "url", ["", "flags.example", "ftp://flags.example", "http://", "http://h:99999", "http://[::1"]
-)
+@pytest.mark.parametrize("url", ["", "flags.example", "ftp://flags.example", "http://", "http://h:99999", "http://[::1"])
 def test_what_is_no_web_address_is_refused(url: str) -> None:
     """An address that is no http or https URL raises ConfigurationError."""
     with pytest.raises(ConfigurationError, match="flagsvcUrl"):

@@ -26,9 +26,7 @@ def kept(status: int, coding: str) -> Body | None:
     return Body(coding, 10_000_000, "here")
 
 
-async def asked(
-    request: bytes = REQUEST, takes: int | None = None
-) -> tuple[ClientConnection, FakeTransport, asyncio.Task[Answer]]:
+async def asked(request: bytes = REQUEST, takes: int | None = None) -> tuple[ClientConnection, FakeTransport, asyncio.Task[Answer]]:
     """Return a connection over which a request goes out, its transport, and what gets the answer."""
     connection, wire = ClientConnection(), FakeTransport(takes=takes)
     wire.protocol = connection

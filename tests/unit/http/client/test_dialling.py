@@ -106,9 +106,7 @@ async def test_where_no_address_answers_the_first_failure_is_told(monkeypatch: p
 async def test_a_name_with_a_dead_address_is_reached_by_its_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over real sockets: there is no listener at the first address."""
     async with loopback() as server:
-        found = [
-            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, server.port)) for host in ("127.0.0.3", "127.0.0.1")
-        ]
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, server.port)) for host in ("127.0.0.3", "127.0.0.1")]
 
         async def getaddrinfo(*_: object, **__: object) -> list[object]:
             return list(found)

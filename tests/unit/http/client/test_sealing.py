@@ -146,9 +146,7 @@ async def test_what_it_was_raised_from_goes() -> None:
     assert list(chain(error := await refused(asks(MARK, fail=True)))) == [error]
 
 
-@pytest.mark.parametrize(
-    "answer", [then_reset(), reply(302, location="http://127.0.0.2:9/x")], ids=["cut", "elsewhere"]
-)
+@pytest.mark.parametrize("answer", [then_reset(), reply(302, location="http://127.0.0.2:9/x")], ids=["cut", "elsewhere"])
 async def test_this_would_be_seen(answer: Answer) -> None:
     """The same errors without the seal hold the token, and the walk over their frames finds it."""
     async with session(token=TOKEN) as (server, upstream):

@@ -197,9 +197,7 @@ async def test_a_caller_that_leaves_while_it_waits(body: bytes) -> None:
     assert (cancelled, sent, serving.log.lines) == ([True], [], [])
 
 
-@pytest.mark.parametrize(
-    "messages", [[], [{"type": "http.request"}] * 2], ids=["raises", "repeats the end of the body"]
-)
+@pytest.mark.parametrize("messages", [[], [{"type": "http.request"}] * 2], ids=["raises", "repeats the end of the body"])
 def test_a_server_that_does_not_tell_who_is_there(messages: list[dict[str, Any]]) -> None:
     """Its callers get their answers."""
 

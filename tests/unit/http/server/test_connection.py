@@ -164,17 +164,10 @@ async def test_http_1_0() -> None:
     assert line.answers("GET", "GET") == [200, 200] and line.transport.closed
 
 
-@pytest.mark.parametrize(
-    "framing", [b"content-length: 2\r\n\r\n{}", b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"]
-)
+@pytest.mark.parametrize("framing", [b"content-length: 2\r\n\r\n{}", b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"])
 async def test_an_upgrade_is_passed_over(framing: bytes) -> None:
     """A request that wants another protocol is answered as if it did not, its body read, and what follows it answered."""
-    post = (
-        b"POST /proxy HTTP/1.1\r\nHost: proxy\r\n"
-        + KEYED.encode()
-        + b"\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n"
-        + framing
-    )
+    post = b"POST /proxy HTTP/1.1\r\nHost: proxy\r\n" + KEYED.encode() + b"\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n" + framing
     upgrade = get("/proxy/health", "Connection: Upgrade", "Upgrade: websocket")
     stream = upgrade + HEALTH + post + upgrade + post + HEALTH
     wanted = [200] * 6

@@ -141,16 +141,12 @@ BIG = many_flags(500, 2_005)
 
 
 @contextlib.contextmanager
-def served(
-    given: Serving, limits: ConnectionLimits | None = None, **config: Any
-) -> Iterator[tuple[int, uvicorn.Server]]:
+def served(given: Serving, limits: ConnectionLimits | None = None, **config: Any) -> Iterator[tuple[int, uvicorn.Server]]:
     """Run the HTTP server under uvicorn in a thread. Yields its port and the server, which exits at the end."""
     protocol: Any = ConnectionFactory(lambda: given.service, limits or ConnectionLimits())
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(
-            uvicorn.Config(
-                no_app, http=protocol, ws="none", lifespan="off", log_config=None, server_header=False, **config
-            )
+            uvicorn.Config(no_app, http=protocol, ws="none", lifespan="off", log_config=None, server_header=False, **config)
         )
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()

@@ -117,9 +117,7 @@ async def test_a_tunnel_is_not_opened_behind_the_head(later: bool) -> None:
 
 
 SPLITTING = (
-    head(
-        "OPTIONS /proxy HTTP/1.1", "Origin: https://a.example", "Access-Control-Request-Headers: a\r\n Set-Cookie: b=c"
-    ),
+    head("OPTIONS /proxy HTTP/1.1", "Origin: https://a.example", "Access-Control-Request-Headers: a\r\n Set-Cookie: b=c"),
     head("OPTIONS /proxy HTTP/1.1", "Access-Control-Request-Headers: a%0d%0aSet-Cookie: b=c"),
     head("OPTIONS /proxy HTTP/1.1", "Access-Control-Request-Headers: a\x85Set-Cookie: b=c"),
     head("OPTIONS /proxy HTTP/1.1", "Access-Control-Request-Headers: a\tb\x0bSet-Cookie: b"),
@@ -132,9 +130,7 @@ SPLITTING = (
 
 
 @pytest.mark.parametrize("data", SPLITTING)
-@pytest.mark.parametrize(
-    "settings", [{}, {"cors_origin": ("https://*.example",)}, {"cors_origin": ("https://a.example",)}]
-)
+@pytest.mark.parametrize("settings", [{}, {"cors_origin": ("https://*.example",)}, {"cors_origin": ("https://a.example",)}])
 async def test_nothing_that_is_sent_becomes_a_header(data: bytes, settings: dict[str, object]) -> None:
     """No line end, and no field of a caller's making, gets into the head of an answer."""
     line = dial(serving(**settings), quiet=True).send(data)  # type: ignore[arg-type]

@@ -109,9 +109,7 @@ async def test_a_word_to_go_on_does_not_overtake_an_answer() -> None:
     assert transport.data.startswith(b"HTTP/1.1 200") and transport.data.endswith(b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
-@pytest.mark.parametrize(
-    ("last", "lingers"), [(get("/proxy/health", "Connection: close"), False), (b"nonsense\r\n\r\n", True)]
-)
+@pytest.mark.parametrize(("last", "lingers"), [(get("/proxy/health", "Connection: close"), False), (b"nonsense\r\n\r\n", True)])
 async def test_the_last_answer_is_written_before_the_end(last: bytes, lingers: bool) -> None:
     """The answer is written whether the connection closes at once or lingers."""
     callers = Crowd(serving(), 1)

@@ -357,9 +357,7 @@ def test_what_json_does_not_know_has_a_text_too() -> None:
     assert to_json({1: {2}}) == '{"1":"{2}"}'
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(None, "null"), (True, "true"), (1.0, "1"), ("a", "a"), ({}, "[object Object]")]
-)
+@pytest.mark.parametrize(("value", "text"), [(None, "null"), (True, "true"), (1.0, "1"), ("a", "a"), ({}, "[object Object]")])
 def test_the_string_of_a_value(value: Any, text: str) -> None:
     """The text equals JavaScript's String(value)."""
     assert as_string(value) == text

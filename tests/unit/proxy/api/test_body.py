@@ -15,9 +15,7 @@ from flagsvc.http.reached_limits import TOGGLES
 from flagsvc.proxy.api.body import LookupBody, media, read_json, read_lenient_lookup, read_lookup
 from support.serving import attempt
 
-SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()
-)
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text())
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),

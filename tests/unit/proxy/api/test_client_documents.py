@@ -34,9 +34,7 @@ def test_a_document_with_inlined_segments_means_the_same(segments: object, const
     strategy = {"name": "default", "segments": segments, "constraints": constraints}
     listed = {"name": "default", "segments": [1], "constraints": []}
     document = {
-        "features": [
-            {"name": str(at), "enabled": True, "strategies": [each]} for at, each in enumerate((strategy, listed))
-        ],
+        "features": [{"name": str(at), "enabled": True, "strategies": [each]} for at, each in enumerate((strategy, listed))],
         "segments": [{"id": 1, "constraints": constraints}],
     }
     inlined = json.loads(make_body(json.dumps(document).encode(), DocumentFilter(inline=True)))

@@ -166,9 +166,7 @@ def test_browsers_may_report_what_is_allowed(api: bytes) -> None:
     """Only metrics that the option names are taken, as the proxy's own. Without the option there are none."""
     path = api + b"/client/metrics"
     serving = Serving(impact_metrics=("sales", "7"))
-    report(
-        serving, COUNTER | {"name": "other"}, 7, COUNTER | {"samples": 7}, COUNTER, COUNTER | {"name": []}, path=path
-    )
+    report(serving, COUNTER | {"name": "other"}, 7, COUNTER | {"samples": 7}, COUNTER, COUNTER | {"name": []}, path=path)
     [(key, series)] = serving.usage.peek().impact.items()
     assert (key.name, list(series.samples.values())) == ("sales", [[2.0]])
     assert (serving.usage.peek_sources(), serving.usage.malformed) == ([], 0)

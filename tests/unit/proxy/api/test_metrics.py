@@ -126,9 +126,7 @@ def test_counters_go_on_after_a_replacement() -> None:
     first = count_former(one(requests=5, problems=3), {})
     former = {"a": count_former(one(problems=4), first)}
     of = several({"a": one(requests=5, problems=1), "b": one(problems=2)})._replace(former=former)
-    assert samples(
-        page(of), "flagsvc_loop_restarts_total", "flagsvc_config_problems", "flagsvc_http_requests_total"
-    ) == [
+    assert samples(page(of), "flagsvc_loop_restarts_total", "flagsvc_config_problems", "flagsvc_http_requests_total") == [
         'flagsvc_config_problems{environment="a"} 1.0',
         'flagsvc_config_problems{environment="b"} 2.0',
         'flagsvc_loop_restarts_total{environment="a",loop="polling"} 8.0',
@@ -208,9 +206,7 @@ def test_no_environment_has_samples_of_the_process() -> None:
     lines = [line.rpartition(" ")[0] for line in page(several({"a": one(1), "process": one(1)})) if line[0] != "#"]
     assert len(lines) == len(set(lines))
     assert not [
-        line
-        for line in lines
-        if line.split("{")[0].removesuffix("_total") in OF_PROCESS - {PENDING} and "environment=" in line
+        line for line in lines if line.split("{")[0].removesuffix("_total") in OF_PROCESS - {PENDING} and "environment=" in line
     ]
 
 

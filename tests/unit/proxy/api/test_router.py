@@ -31,9 +31,7 @@ class Routed:
             FakeSnapshot(b"b"), client_keys=("key-b",), server_tokens=(), cors_origin=("https://b.example",), **settings
         )
         services = [each.service for each in (self.a, self.b)]
-        listed = [
-            (key, each) for each in services for key in (*each.settings.client_keys, *each.settings.server_tokens)
-        ]
+        listed = [(key, each) for each in services for key in (*each.settings.client_keys, *each.settings.server_tokens)]
         self.router = Router(self.process.service, listed)
 
     def ask(self, method: bytes, path: bytes, *headers: tuple[bytes, bytes], body: bytes = b"") -> Response:
@@ -129,10 +127,7 @@ def test_what_a_transport_asks_the_router() -> None:
     routed = Routed(header_limit=300, query_limit=20, trust_proxy=("192.0.2.0/24",))
     assert (routed.router.header_limit, routed.router.query_limit) == (300, 20)
     assert routed.router.early_refusal(431).body == routed.process.service.early_refusal(431).body
-    assert (
-        routed.router.early_refusal(503, crowded=True).body
-        == routed.process.service.early_refusal(503, crowded=True).body
-    )
+    assert routed.router.early_refusal(503, crowded=True).body == routed.process.service.early_refusal(503, crowded=True).body
     assert routed.router.tls_refusal().body == routed.process.service.tls_refusal().body
     assert routed.router.network("192.0.2.7") == b"" != routed.router.network("198.51.100.7")
     call = Call(Request(b"GET", b"/proxy", b"", []))

@@ -55,9 +55,7 @@ def test_answers_are_counted_by_endpoint() -> None:
     assert serving.service.preflights.statuses == {204: 1}
 
 
-@pytest.mark.parametrize(
-    ("current", "status"), [(..., 200), (None, 503), (object(), 500)], ids=["same", "gone", "broken"]
-)
+@pytest.mark.parametrize(("current", "status"), [(..., 200), (None, 503), (object(), 500)], ids=["same", "gone", "broken"])
 async def test_a_configuration_that_an_enricher_finds_and_leaves(current: Any, status: int) -> None:
     """With an enricher the answer is an awaitable. What happens to the configuration meanwhile is answered as at any time."""
 
@@ -107,9 +105,7 @@ def test_a_call_without_an_endpoint_is_404() -> None:
         (b"OPTIONS", b"/proxy", b"10000000", True),
     ],
 )
-def test_a_huge_body_that_nobody_reads_ends_the_connection(
-    method: bytes, path: bytes, length: bytes, close: bool
-) -> None:
+def test_a_huge_body_that_nobody_reads_ends_the_connection(method: bytes, path: bytes, length: bytes, close: bool) -> None:
     """A smaller one is discarded by the transport, so that its sender gets to see the answer and may go on."""
     answer = Serving().ask(method, path, headers=[(b"content-length", length)], body=b"{}")
     assert answer.close is close

@@ -81,9 +81,7 @@ async def test_a_file_without_an_end_is_an_upstream_error() -> None:
         await FileSource(Path("/dev/zero"), clock=FakeClock(), refresh_ms=5000).fetch(None)
 
 
-async def test_a_file_that_changes_while_it_is_read_is_not_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_that_changes_while_it_is_read_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of one and half of the other might happen to be JSON."""
     path = tmp_path / "flags.json"
     write(path, b"one")

@@ -53,9 +53,7 @@ def cells() -> list[tuple[State, Event, State, Pace, tuple[Action, ...]]]:
 
 
 @pytest.mark.parametrize(("before", "event", "after", "pace", "actions"), cells())
-def test_every_cell_of_the_table(
-    before: State, event: Event, after: State, pace: Pace, actions: tuple[Action, ...]
-) -> None:
+def test_every_cell_of_the_table(before: State, event: Event, after: State, pace: Pace, actions: tuple[Action, ...]) -> None:
     """Every state and event lead where the contract says (specification: States and transitions; behaviour: Failures)."""
     assert TABLE[before, event] == (after, pace, actions)
 

@@ -242,9 +242,7 @@ def test_two_strategies_of_one_name(write: Write) -> None:
     one, two = write("one.py", IS_GOLD), write("two.py", IS_GOLD)
     with pytest.raises(ExtensionError) as caught:
         load_strategies([one, two])
-    assert str(caught.value) == (
-        f"two custom strategies are named `isGold`: `{one}`: strategies[0] and `{two}`: strategies[0]"
-    )
+    assert str(caught.value) == (f"two custom strategies are named `isGold`: `{one}`: strategies[0] and `{two}`: strategies[0]")
 
 
 def test_wrong_things_in_code() -> None:

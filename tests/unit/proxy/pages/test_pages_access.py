@@ -73,9 +73,7 @@ async def test_callers_do_not_get_the_pages() -> None:
     assert (await desk.ask("/ui/status")).status == 404
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:9090", "127.0.0.1.evil.example", "10.0.0.5", "", "[::2]"]
-)
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:9090", "127.0.0.1.evil.example", "10.0.0.5", "", "[::2]"])
 async def test_another_host_is_refused_where_pages_are_open(host: str) -> None:
     """No site reaches the pages under its own name; the sentence says which Host is right."""
     desk = DeskScene()
@@ -134,9 +132,7 @@ async def test_signing_in_and_out() -> None:
     assert "Sign out" in await desk.text("/ui/flags", cookie=f"other=1; {pair}")
     assert (await desk.ask("/ui/flags", cookie=f"{pair}x")).status == 303
     left = await desk.ask("/ui/sign-out", "POST", {}, cookie=pair)
-    assert (
-        "Max-Age=0" in (header(left, "set-cookie") or "") and (await desk.ask("/ui/flags", cookie=pair)).status == 303
-    )
+    assert "Max-Age=0" in (header(left, "set-cookie") or "") and (await desk.ask("/ui/flags", cookie=pair)).status == 303
     again = (header(await desk.ask("/ui/sign-in", "POST", {"key": KEY}), "set-cookie") or "").partition(";")[0]
     await desk.clock.advance(SESSION_S + 1)
     assert (await desk.ask("/ui/flags", cookie=again)).status == 303

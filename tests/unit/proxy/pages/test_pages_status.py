@@ -111,9 +111,7 @@ async def test_the_options_in_effect() -> None:
     text = await desk.text("/ui/config.json")
     found = {each["name"]: each for each in json.loads(text)["options"]}
     printed = json.loads(as_json(resolved))["options"]
-    assert {name: each["source"] for name, each in found.items()} == {
-        name: each["source"] for name, each in printed.items()
-    }
+    assert {name: each["source"] for name, each in found.items()} == {name: each["source"] for name, each in printed.items()}
     assert (found["port"]["value"], found["port"]["source"], found["port"]["isSet"]) == ("3001", "flag --port", True)
     page = await desk.text("/ui/config")
     for secret in (SECRET, "token-of-upstream", "pass-word", "a-key-of-pages"):

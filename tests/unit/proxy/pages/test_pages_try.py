@@ -75,9 +75,7 @@ async def test_the_answers_are_those_of_callers(fields: dict[str, str]) -> None:
     result = (await desk.data("/ui/try.json", method="POST", form=form))["result"]
     snapshot = desk.only.holder.current
     assert snapshot is not None
-    context = Context(
-        user_id=fields.get("userId"), properties={name: value for name, value in fields.items() if name != "userId"}
-    )
+    context = Context(user_id=fields.get("userId"), properties={name: value for name, value in fields.items() if name != "userId"})
     expected = {each.name: each.enabled for each in explain(snapshot, context)}
     assert {each["name"]: each["enabled"] for each in result["explained"]} == expected
     assert result["on"] == sum(expected.values())
@@ -88,9 +86,7 @@ async def test_the_answers_are_those_of_callers(fields: dict[str, str]) -> None:
 async def test_every_step_is_shown() -> None:
     """Also steps that were not reached, with changes that would turn the answer."""
     desk = DeskScene()
-    page = await desk.text(
-        "/ui/try", method="POST", form={"field.userId": "7", "field.plan": "pro", "flag": "new-checkout"}
-    )
+    page = await desk.text("/ui/try", method="POST", form={"field.userId": "7", "field.plan": "pro", "flag": "new-checkout"})
     for part in ("EU beta", "it is pro", "in segment beta", "it is absent", "(not reached)", "bucket", "userId is 7"):
         assert part in page, part
     page = await desk.text("/ui/try", method="POST", form={"field.userId": "8", "flag": "new-checkout"})

@@ -166,9 +166,7 @@ COUNTS = st.tuples(st.sampled_from([*KNOWN, "unknown"]), st.integers(0, 9), st.i
 
 
 @given(st.lists(st.lists(COUNTS)), st.data())
-def test_nothing_is_lost_and_nothing_is_made_up(
-    rounds: list[list[tuple[str, int, int, int]]], data: st.DataObject
-) -> None:
+def test_nothing_is_lost_and_nothing_is_made_up(rounds: list[list[tuple[str, int, int, int]]], data: st.DataObject) -> None:
     """For any sequence of counting, draining and merging, sent and remaining counts add up to the total."""
     expected: Counter[Any] = Counter()
     sent: Counter[Any] = Counter()

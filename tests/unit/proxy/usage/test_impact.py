@@ -22,9 +22,7 @@ SHOP = UsageSource("shop", "one")
 
 def counters(max_entries: int = 1000, max_bytes: int = 1_000_000) -> UsageCounters:
     """Return counters that know one toggle, with a clock that goes on with each look."""
-    return UsageCounters(
-        lambda: {"a": frozenset()}, count(100.0).__next__, max_entries=max_entries, max_bytes=max_bytes
-    )
+    return UsageCounters(lambda: {"a": frozenset()}, count(100.0).__next__, max_entries=max_entries, max_bytes=max_bytes)
 
 
 def sample(key: ImpactKey, *values: float, labels: tuple[tuple[str, str], ...] = PLAIN) -> ImpactSample:

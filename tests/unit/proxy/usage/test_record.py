@@ -122,9 +122,7 @@ def test_what_is_counted_while_a_record_is_written() -> None:
         for number in range(3 * PIECE_ENTRIES):
             counters.count(f"toggle-{number}", True)
     [found] = unpack(b"".join(made)).buckets()
-    assert len(found.toggles) in (2 * PIECE_ENTRIES, 3 * PIECE_ENTRIES) and all(
-        tally.yes >= 1 for tally in found.toggles.values()
-    )
+    assert len(found.toggles) in (2 * PIECE_ENTRIES, 3 * PIECE_ENTRIES) and all(tally.yes >= 1 for tally in found.toggles.values())
 
 
 def test_the_application_survives() -> None:

@@ -235,9 +235,7 @@ async def test_impact_metrics_are_stored_too() -> None:
     """What an application measured during an outage is sent after the restart."""
     record_store = MemoryRecordStore()
     async with running(record_store=record_store) as world:
-        world.usage.add_impact(
-            ImpactSample(ImpactKey("sales", "counter", ()), "help", (), [2.0]), UsageSource("shop", "one")
-        )
+        world.usage.add_impact(ImpactSample(ImpactKey("sales", "counter", ()), "help", (), [2.0]), UsageSource("shop", "one"))
         world.upstream.faults = [DOWN]
     assert len(record_store.data) == 1
     async with running(record_store=record_store) as world:

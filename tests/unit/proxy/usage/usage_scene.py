@@ -45,9 +45,7 @@ class ReporterScene:
         self.usage = UsageCounters(lambda: {"a": (), "b": ()}, self.clock.now)
         self.unsent_usage: UnsentUsage | None = None
         if self.record_store is not None:
-            self.unsent_usage = UnsentUsage(
-                self.record_store, clock=self.clock, log=self.log, interval_ms=self.interval_ms
-            )
+            self.unsent_usage = UnsentUsage(self.record_store, clock=self.clock, log=self.log, interval_ms=self.interval_ms)
         self.reporter = Reporter(
             self.usage,
             self.upstream,

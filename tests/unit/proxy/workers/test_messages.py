@@ -59,8 +59,6 @@ def test_impact_metrics_reach_the_parent() -> None:
         assert isinstance(received, messages.Counts)
         for usage in received.usage:
             parent.merge(from_wire(usage))
-    for one, other in zip(
-        [parent.peek(), *parent.peek_sources()], [direct.peek(), *direct.peek_sources()], strict=True
-    ):
+    for one, other in zip([parent.peek(), *parent.peek_sources()], [direct.peek(), *direct.peek_sources()], strict=True):
         assert (one.source, one.impact.keys()) == (other.source, other.impact.keys())
         assert [each.samples for each in one.impact.values()] == [each.samples for each in other.impact.values()]

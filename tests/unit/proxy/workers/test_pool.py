@@ -271,6 +271,4 @@ async def test_draining() -> None:
         await scene.until(lambda: len(scene.made) == 4 and scene.made[3].received_of(messages.Drain))
         await scene.until(lambda: scene.worker_pool.workers == 2)
         assert len(scene.made) == 4 and scene.worker_pool.restarts == 1
-        assert scene.made[2].received_of(messages.Adopt), (
-            "another worker takes the connections of the one that has ended"
-        )
+        assert scene.made[2].received_of(messages.Adopt), "another worker takes the connections of the one that has ended"

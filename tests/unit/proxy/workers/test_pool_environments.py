@@ -21,9 +21,7 @@ NAMES = ("a", "b")
 def counts(environment: int, yes: int, **samples: float) -> messages.Counts:
     """Return counts of one environment, with samples."""
     found: list[tuple[list[str], float]] = [([name], value) for name, value in samples.items()]
-    return messages.Counts(
-        environment, [UsageWindow(1.0, 2.0, {"a": (yes, 0, {})})], [(("shop", "one"), {"x": yes})], found
-    )
+    return messages.Counts(environment, [UsageWindow(1.0, 2.0, {"a": (yes, 0, {})})], [(("shop", "one"), {"x": yes})], found)
 
 
 def yes_of(scene: PoolScene, environment: int) -> int:
@@ -35,9 +33,7 @@ def yes_of(scene: PoolScene, environment: int) -> int:
 async def test_a_worker_is_told_all_environments() -> None:
     """The first message has each with its number, its name and its options, and tells which of them have a configuration."""
     async with pool_scene(1, names=NAMES) as scene:
-        assert scene.made[0].received[0] == messages.Welcome(
-            0, [served(0, "a"), served(1, "b")], [], [[0]], {"port": 3000}, False
-        )
+        assert scene.made[0].received[0] == messages.Welcome(0, [served(0, "a"), served(1, "b")], [], [[0]], {"port": 3000}, False)
         scene.has_started = True
         key = object()
         await scene.distributions[1].prepare(key, b"of b")

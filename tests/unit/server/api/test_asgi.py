@@ -81,9 +81,7 @@ def test_large_bodies_take_turns(tmp_path: Path) -> None:
         for bodies in ([(large, {}), (large, {})], [(gzip.compress(large), packed), (large, {})]):  # type: ignore[var-annotated]
             most.clear()
             with ThreadPoolExecutor(2) as pool:
-                found = [
-                    pool.submit(client.post, "/api/admin/write", body, headers=headers) for body, headers in bodies
-                ]
+                found = [pool.submit(client.post, "/api/admin/write", body, headers=headers) for body, headers in bodies]
                 assert [each.result().status for each in found] == [204, 204]
             assert max(most) == 1
 

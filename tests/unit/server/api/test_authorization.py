@@ -66,9 +66,7 @@ CLIENT = [
 
 @pytest.mark.parametrize(("secret", "status", "start"), CLIENT)
 @pytest.mark.parametrize("path", ["/api/client/things", "/api/client/nosuch", "/API//Client/Things/"])
-def test_the_client_api_is_for_backend_tokens(
-    client: AppClient, path: str, secret: str, status: int, start: str
-) -> None:
+def test_the_client_api_is_for_backend_tokens(client: AppClient, path: str, secret: str, status: int, start: str) -> None:
     """A caller without a token learns nothing about existing paths."""
     answer = client.get(path, token=secret)
     assert (answer.status, message(answer)[: len(start)]) == (status, start)

@@ -166,9 +166,7 @@ def test_head_is_get_without_the_body(client: AppClient) -> None:
         ("/ui/x.json", None, 404),
     ],
 )
-def test_a_path_is_read_once(
-    client: AppClient, monkeypatch: pytest.MonkeyPatch, path: str, token: str | None, status: int
-) -> None:
+def test_a_path_is_read_once(client: AppClient, monkeypatch: pytest.MonkeyPatch, path: str, token: str | None, status: int) -> None:
     """From the check of the head to the handler, path and routes are found once, also if the key is checked twice."""
     found: list[str] = []
 

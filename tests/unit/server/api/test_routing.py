@@ -55,9 +55,7 @@ def test_a_path_finds_its_route_and_its_parameters(path: str) -> None:
     assert (match.route.path, parameters(match)) == FOUND[path]
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/api", "/api/admin", "/api/admin/tag%73", "/api/admin/tags/a/b/c", "/api/./admin/tags"]
-)
+@pytest.mark.parametrize("path", ["/", "/api", "/api/admin", "/api/admin/tag%73", "/api/admin/tags/a/b/c", "/api/./admin/tags"])
 def test_an_unknown_path_is_a_404(path: str) -> None:
     """The message names the path."""
     assert find_match(ROUTER.matches(path), "GET") is None

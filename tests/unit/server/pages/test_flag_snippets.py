@@ -11,10 +11,7 @@ PAIRS = ("()", "[]", "{}")
 
 def code_of(sdk: Sdk, *, has_variants: bool) -> str:
     """Return the code of an SDK."""
-    found = {
-        each["title"]: each["code"]
-        for each in list_snippets("https://flags.example.com", "f", has_variants=has_variants)
-    }
+    found = {each["title"]: each["code"] for each in list_snippets("https://flags.example.com", "f", has_variants=has_variants)}
     return str(found[sdk.title])
 
 

@@ -23,9 +23,7 @@ def sums(draw: st.DrawFn) -> UsageSum:
 def test_every_request_is_in_one_part(found: list[UsageSum]) -> None:
     """The parts of each bar add up to its requests, off is the last one, and few variants have a part of their own."""
     series = series_of(found)
-    assert [sum(column) for column in zip(*(each.values for each in series), strict=True)] == [
-        each.yes + each.no for each in found
-    ]
+    assert [sum(column) for column in zip(*(each.values for each in series), strict=True)] == [each.yes + each.no for each in found]
     assert list(series[-1].values) == [each.no for each in found]
     assert len(series) <= MOST_VARIANTS + 3 and "disabled" not in {each.name for each in series}
     assert len({each.look for each in series}) == len(series)

@@ -26,9 +26,7 @@ def test_everything_differs_and_follows_from_the_secret() -> None:
     one, other = Attempt(1, "secret", "/"), Attempt(1, "secret", "/flags")
     facts = (one.state, one.nonce, one.verifier, one.challenge, one.hash)
     assert len(set(facts)) == len(facts) and not any("secret" in each for each in facts)
-    assert facts == (other.state, other.nonce, other.verifier, other.challenge, other.hash), (
-        "the page has no part in it"
-    )
+    assert facts == (other.state, other.nonce, other.verifier, other.challenge, other.hash), "the page has no part in it"
     for changed in (Attempt(2, "secret", "/"), Attempt(1, "secreT", "/")):
         assert not {changed.state, changed.nonce, changed.verifier, changed.hash} & set(facts)
     assert begin("/", NOW).random != begin("/", NOW).random

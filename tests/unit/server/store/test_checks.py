@@ -169,8 +169,7 @@ def test_a_name_comes_once() -> None:
     [
         ([VARIANT | {"weightType": "fix"}], 'There must be at least one "variable" variant'),
         (
-            [{"name": name, "weight": 600, "weightType": "fix"} for name in "ab"]
-            + [VARIANT | {"weightType": "variable"}],
+            [{"name": name, "weight": 600, "weightType": "fix"} for name in "ab"] + [VARIANT | {"weightType": "variable"}],
             "The traffic distribution total must equal 100%",
         ),
     ],

@@ -125,9 +125,7 @@ def test_a_reference_to_a_group_is_refused(pattern: str) -> None:
 def test_an_invalid_pattern_is_none(pattern: str) -> None:
     """An invalid pattern accepts every name."""
     assert verdict(pattern, "Any name") is True
-    assert pattern_problems(pattern, None, None) == [
-        f'The naming pattern "{pattern}" is not a regular expression of JavaScript'
-    ]
+    assert pattern_problems(pattern, None, None) == [f'The naming pattern "{pattern}" is not a regular expression of JavaScript']
 
 
 @pytest.mark.programs
@@ -267,9 +265,7 @@ def test_a_pattern_that_is_too_large_is_refused(pattern: str) -> None:
 def test_an_example_that_cannot_be_checked_is_refused() -> None:
     """A pattern is not saved with an example that takes too long to check."""
     (problem,) = pattern_problems(r"(?=a)(a|aa)+[bc]", "a" * 100, None)
-    assert problem.startswith(
-        'The naming pattern "(?=a)(a|aa)+[bc]" cannot be checked: it takes too long; use shorter names'
-    )
+    assert problem.startswith('The naming pattern "(?=a)(a|aa)+[bc]" cannot be checked: it takes too long; use shorter names')
 
 
 LARGE = [

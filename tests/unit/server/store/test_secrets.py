@@ -9,9 +9,7 @@ from flagsvc.server.store.keyring import make_hint, new_personal_secret, new_sec
 
 def test_no_two_secrets_are_alike() -> None:
     """200 new secrets are all different."""
-    assert (
-        len({new_secret(["*"], "development") for _ in range(100)} | {new_personal_secret() for _ in range(100)}) == 200
-    )
+    assert len({new_secret(["*"], "development") for _ in range(100)} | {new_personal_secret() for _ in range(100)}) == 200
 
 
 @pytest.mark.parametrize(

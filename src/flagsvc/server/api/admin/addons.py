@@ -110,18 +110,14 @@ DELIVERY = Object(
         "createdAt": MOMENT,
         "state": Enum("success", "failed", "waiting"),
         "stateDetails": String(description="The state in words."),
-        "event": Nullable(
-            Object({}), description="What is sent, as the list of events has it; null for one that is deleted."
-        ),
+        "event": Nullable(Object({}), description="What is sent, as the list of events has it; null for one that is deleted."),
         "details": DETAILS,
     },
     required=("id", "integrationId", "createdAt", "state", "stateDetails", "event", "details"),
 )
 DELIVERIES = Named(
     "integrationEventsSchema",
-    Object(
-        {"integrationEvents": Array(DELIVERY)}, required=("integrationEvents",), description="Deliveries of a webhook."
-    ),
+    Object({"integrationEvents": Array(DELIVERY)}, required=("integrationEvents",), description="Deliveries of a webhook."),
 )
 
 

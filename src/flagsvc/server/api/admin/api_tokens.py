@@ -24,13 +24,9 @@ NEW = Object(
     {
         "expiresAt": String(format="date-time", description=EXPIRY, example="2030-07-04T11:26:24+02:00"),
         "type": String(pattern=TYPE, description="backend (or client, its old name) or frontend, in any letter case."),
-        "environment": String(
-            description="Environment to read flags of; development by default.", example="production"
-        ),
+        "environment": String(description="Environment to read flags of; development by default.", example="production"),
         "project": String(description="Has no effect; give `projects`."),
-        "projects": Array(
-            String(), description="The projects whose flags the token reads; all by default.", example=["default"]
-        ),
+        "projects": Array(String(), description="The projects whose flags the token reads; all by default.", example=["default"]),
         "tokenName": String(description="The name of the token; need not be unique.", example="checkout"),
     },
     required=("type", "tokenName"),
@@ -65,8 +61,7 @@ TOKEN = Named(
 TOKENS = Named("apiTokensSchema", Object({"tokens": Array(TOKEN)}, required=("tokens",)))
 
 PERMISSIONS = {
-    verb: ("ADMIN", f"{verb}_CLIENT_API_TOKEN", f"{verb}_FRONTEND_API_TOKEN")
-    for verb in ("READ", "CREATE", "UPDATE", "DELETE")
+    verb: ("ADMIN", f"{verb}_CLIENT_API_TOKEN", f"{verb}_FRONTEND_API_TOKEN") for verb in ("READ", "CREATE", "UPDATE", "DELETE")
 }
 """Action on tokens → the permissions, any one of which is enough."""
 

@@ -17,9 +17,7 @@ LEGAL_VALUES = Array(LEGAL_VALUE, description="The values that constraints may u
 CHANGES = {
     "description": String(description="What the field contains.", example="What the customer pays for"),
     "stickiness": Boolean(description="Whether a rollout may stick to the field."),
-    "sortOrder": Integer(
-        minimum=MIN_SORT_ORDER, maximum=MAX_SORT_ORDER, description="The position of the field in lists."
-    ),
+    "sortOrder": Integer(minimum=MIN_SORT_ORDER, maximum=MAX_SORT_ORDER, description="The position of the field in lists."),
     "legalValues": LEGAL_VALUES,
     "project": String(description="The only project that may use it; absent for all."),
 }
@@ -140,9 +138,7 @@ ROUTES = (
     ),
     route(
         path=f"{FIELD_PATH}/strategies",
-        handler=reading(
-            lambda tx, call: {"strategies": context_fields.strategies_using(tx, call.params["contextField"])}
-        ),
+        handler=reading(lambda tx, call: {"strategies": context_fields.strategies_using(tx, call.params["contextField"])}),
         operation="getStrategiesByContextField",
         summary="List the strategies that constrain a context field",
         description="An empty list for a field that does not exist.",

@@ -152,9 +152,7 @@ ROUTES = (
     route(
         path=f"{PROJECT}/environments",
         method="POST",
-        handler=writing(
-            lambda tx, call: environments.add_to_project(tx, call.params["projectId"], call.body["environment"])
-        ),
+        handler=writing(lambda tx, call: environments.add_to_project(tx, call.params["projectId"], call.body["environment"])),
         operation="addEnvironmentToProject",
         summary="Add an environment to a project",
         tag="Projects",

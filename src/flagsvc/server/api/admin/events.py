@@ -88,9 +88,7 @@ SEARCH_RESULT = Named(
     "eventSearchResponseSchema",
     Object({"events": Array(EVENT), "total": TOTAL}, required=("events", "total"), closed=True),
 )
-CREATORS = Named(
-    "eventCreatorsSchema", Array(Object({"id": Integer(), "name": String()}, required=("id", "name"), closed=True))
-)
+CREATORS = Named("eventCreatorsSchema", Array(Object({"id": Integer(), "name": String()}, required=("id", "name"), closed=True)))
 
 
 def list_events(tx: Tx, call: ApiCall) -> Json:

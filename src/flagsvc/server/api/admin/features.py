@@ -201,9 +201,7 @@ ROUTES = (
         path=f"{PROJECT}/stale",
         method="POST",
         handler=writing(
-            lambda tx, call: features.set_stale(
-                tx, call.params["projectId"], call.body["features"], stale=call.body["stale"]
-            )
+            lambda tx, call: features.set_stale(tx, call.params["projectId"], call.body["features"], stale=call.body["stale"])
         ),
         operation="staleFeatures",
         summary="Mark features as stale or not",

@@ -92,9 +92,7 @@ ROUTES = (
         path=OF_USER,
         method="PUT",
         handler=writing(
-            lambda tx, call: project_access.replace(
-                tx, call.params["projectId"], row_id(call, "userId"), call.body["roles"]
-            )
+            lambda tx, call: project_access.replace(tx, call.params["projectId"], row_id(call, "userId"), call.body["roles"])
         ),
         operation="setRolesForUser",
         summary="Set the roles of a user in a project",

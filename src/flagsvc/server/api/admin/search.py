@@ -68,9 +68,7 @@ ROUTES = (
         summary="Search features",
         tag="Search",
         query=(
-            Parameter(
-                "query", "Only features with one of these words, separated by commas, in name, description or a tag."
-            ),
+            Parameter("query", "Only features with one of these words, separated by commas, in name, description or a tag."),
             *(Parameter(name, FILTER.format("IS, IS_NOT, …")) for name in ("project", "state", "type", "createdBy")),
             *(Parameter(name, FILTER.format("INCLUDE, EXCLUDE_ALL, …")) for name in ("tag", "segment")),
             Parameter("archived", "`IS:true`: only archived features, else only active ones."),

@@ -60,9 +60,7 @@ STRATEGY = Named(
             "editable": Boolean(description="False for a built-in one."),
             "deprecated": Boolean(),
             "parameters": Array(
-                Object(
-                    {"name": String(), "type": String(), "description": String(), "required": Boolean()}, closed=True
-                )
+                Object({"name": String(), "type": String(), "description": String(), "required": Boolean()}, closed=True)
             ),
         },
         required=("name", "displayName", "editable", "deprecated", "parameters"),

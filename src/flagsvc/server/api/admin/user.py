@@ -16,9 +16,7 @@ CREATE = Named(
     Object(
         {
             "description": String(description="What the token is for; unique among the user's.", example="laptop"),
-            "expiresAt": String(
-                format="date-time", description="When the token expires.", example="2030-04-19T08:15:14Z"
-            ),
+            "expiresAt": String(format="date-time", description="When the token expires.", example="2030-04-19T08:15:14Z"),
         },
         required=("description", "expiresAt"),
     ),
@@ -41,9 +39,7 @@ TOKEN = Named(
 TOKENS = Named("patsSchema", Object({"pats": Array(TOKEN)}, required=("pats",)))
 PERMISSION = Named(
     "permissionSchema",
-    Object(
-        {"permission": String(), "project": String(), "environment": String()}, required=("permission",), closed=True
-    ),
+    Object({"permission": String(), "project": String(), "environment": String()}, required=("permission",), closed=True),
 )
 ME = Named(
     "meSchema",
@@ -132,9 +128,7 @@ ROUTES = (
     Route(
         path=f"{OF_USER}/:tokenId",
         method="DELETE",
-        handler=writing(
-            lambda tx, call: personal_tokens.remove(tx, users.get(tx, row_id(call))["id"], row_id(call, "tokenId"))
-        ),
+        handler=writing(lambda tx, call: personal_tokens.remove(tx, users.get(tx, row_id(call))["id"], row_id(call, "tokenId"))),
         operation="deleteTokenOfUser",
         summary="Delete a personal token of a user",
         description="It is refused at once.",

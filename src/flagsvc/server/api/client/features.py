@@ -48,9 +48,7 @@ FEATURE = Named(
             "variants": Array(Object({"name": TEXT, "weight": COUNT}, required=("name", "weight"))),
             "description": Nullable(TEXT),
             "impressionData": Boolean(),
-            "dependencies": Array(
-                Object({"feature": TEXT, "enabled": Boolean(), "variants": TEXTS}, required=("feature",))
-            ),
+            "dependencies": Array(Object({"feature": TEXT, "enabled": Boolean(), "variants": TEXTS}, required=("feature",))),
         },
         required=("name", "enabled"),
     ),

@@ -208,9 +208,7 @@ def _not_taken(db: Connection, table: TableClause, row: Row, values: Values, err
             place = ", ".join(each.parent.name for each in held)
             return refused(row, f"expected the key of a row of `{key.referred_table.name}`", place)
     reason = printable(str(error.orig).splitlines()[0], 200)
-    return BackupError(
-        f"line {row.line} of the backup: the database does not take it as a row of `{table.name}`: {reason}"
-    )
+    return BackupError(f"line {row.line} of the backup: the database does not take it as a row of `{table.name}`: {reason}")
 
 
 COLUMNS: Final = (("feature_environments", "variants"), ("strategies", "variants"))

@@ -41,9 +41,7 @@ KEPT = frozenset((schema.revision.name, schema.used_answers.name, schema.deliver
 used stays used, and what webhooks have to send is sent once. Deliveries go with their webhooks."""
 SIGNED_IN = (SESSION, LINK)
 """The kinds of tokens that a backup leaves out: who is signed in, and links that sign in."""
-COUNTED = tuple(
-    each.name for each in METADATA.sorted_tables if any(key.autoincrement is True for key in each.primary_key)
-)
+COUNTED = tuple(each.name for each in METADATA.sorted_tables if any(key.autoincrement is True for key in each.primary_key))
 """The tables whose ids the database gives out."""
 
 

@@ -44,9 +44,7 @@ SHAPES: Mapping[str, Shape] = {
     "users.root_role": Choice(*ROOT_ROLES),
     "project_roles.role": Choice(*PROJECT_ROLES),
     "tokens.kind": Choice(*READ_PERMISSIONS, PERSONAL),
-    "tokens.hash": Exact(
-        "a SHA-256 in hex", lambda value: isinstance(value, str) and HASH.fullmatch(value) is not None, {}
-    ),
+    "tokens.hash": Exact("a SHA-256 in hex", lambda value: isinstance(value, str) and HASH.fullmatch(value) is not None, {}),
     "tokens.projects": List(keys.TEXT),
     "strategy_types.name": keys.NAME,
     "strategy_types.parameters": keys.TYPE_PARAMETERS,
@@ -83,9 +81,7 @@ def _decode(key: Any, value: Any, row: Row) -> Any:
     if value is None and (column is None or column.nullable):
         return None
     kind = next((each for each in VALUE_KINDS if isinstance(key.type, each.column)), ANY)
-    shape = (
-        STATE.get(str(row.values["key"])) if column is schema.state.c.value else SHAPES.get(f"{row.table}.{key.name}")
-    )
+    shape = STATE.get(str(row.values["key"])) if column is schema.state.c.value else SHAPES.get(f"{row.table}.{key.name}")
     fault = next(problems(shape, value), None) if shape else None
     if fault is not None:
         raise refused(row, _expected(fault), _place(key.name, fault))
@@ -99,9 +95,7 @@ def _decode(key: Any, value: Any, row: Row) -> Any:
 
 def refused(row: Row, expected: str, place: str) -> BackupError:
     """Return the error for a value of a row: what was expected, and at which place, its column first."""
-    return BackupError(
-        f"line {row.line} of the backup: {expected} as `{printable(place, 200)}` of the table `{row.table}`"
-    )
+    return BackupError(f"line {row.line} of the backup: {expected} as `{printable(place, 200)}` of the table `{row.table}`")
 
 
 def _expected(fault: Fault) -> str:

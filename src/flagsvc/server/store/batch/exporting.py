@@ -32,9 +32,7 @@ from flagsvc.server.store.upsert import rows_in
 SORTED_BY = ("sort_order", "position", "environment", "value")
 """The columns by which rows of a feature are sorted, as far as a table has them: strategies by their order, others by place."""
 FEATURE: Final = tuple(name for name in METADATA if not name.endswith("At"))
-STRATEGY: Final = (
-    *("name", "id", "featureName", "title", "parameters", "constraints", "variants", "disabled", "segments"),
-)
+STRATEGY: Final = (*("name", "id", "featureName", "title", "parameters", "constraints", "variants", "disabled", "segments"),)
 FIELD: Final = ("name", "description", "stickiness", "sortOrder", "legalValues", "project")
 """The members of a flag, a strategy and a context field that an export has, in its order."""
 MAX_NAMES_IN_EVENT = 1000
@@ -56,13 +54,10 @@ def export(tx: Tx, query: Mapping[str, Any]) -> Json:
     links = links_of(tx, names)
     return {
         "features": [_pick(metadata(row), FEATURE) for row in _rows_of(tx, features, features.c.name, names)],
-        "featureStrategies": [
-            _pick(to_json(row, ids.get(row.id, ())) | {"featureName": row.feature}, STRATEGY) for row in used
-        ],
+        "featureStrategies": [_pick(to_json(row, ids.get(row.id, ())) | {"featureName": row.feature}, STRATEGY) for row in used],
         "featureEnvironments": [_feature_environment(row) for row in states],
         "contextFields": [
-            _pick(field_to_json(row), FIELD)
-            for row in _rows_by_name(tx, context_fields, _context_field_names(used, states))
+            _pick(field_to_json(row), FIELD) for row in _rows_by_name(tx, context_fields, _context_field_names(used, states))
         ],
         "featureTags": [{"featureName": row.feature, "tagType": row.type, "tagValue": row.value} for row in tags],
         "segments": _segments(tx, {each for chunk in ids.values() for each in chunk}),
@@ -96,9 +91,7 @@ def _rows_of(tx: Tx, table: Table, column: Any, names: Iterable[str], environmen
     query: Select[Any] = select(table)
     if environment:
         query = query.where(table.c.environment == environment)
-    return sorted(
-        rows_in(tx, query, column, names), key=attrgetter(column.name, *[name for name in SORTED_BY if name in table.c])
-    )
+    return sorted(rows_in(tx, query, column, names), key=attrgetter(column.name, *[name for name in SORTED_BY if name in table.c]))
 
 
 def _rows_by_name(tx: Tx, table: Table, names: Iterable[str]) -> list[Row[Any]]:

@@ -146,8 +146,7 @@ class CheckedDataSet:
         if "context_fields" in self.facts.unknown:
             return {}
         new: dict[str, Collection[str]] = {
-            each["name"]: [value["value"] for value in each.get("legalValues") or ()]
-            for each in self.data.context_fields
+            each["name"]: [value["value"] for value in each.get("legalValues") or ()] for each in self.data.context_fields
         }
         return new | {name: known.values for name, known in self.facts.context_fields.items()}
 

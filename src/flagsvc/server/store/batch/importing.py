@@ -131,6 +131,5 @@ def _read_project(tx: Tx, name: str) -> TargetProject | None:
 def _has_strategies(tx: Tx, names: Iterable[str], environment: str) -> bool:
     query = select(strategies.c.id).where(strategies.c.environment == environment).limit(1)
     return any(
-        tx.db.execute(query.where(strategies.c.feature.in_(chunk))).first() is not None
-        for chunk in chunks(dict.fromkeys(names))
+        tx.db.execute(query.where(strategies.c.feature.in_(chunk))).first() is not None for chunk in chunks(dict.fromkeys(names))
     )

@@ -105,9 +105,7 @@ def _import(tx: Tx, actor: Actor, request: ImportRequest, checks: Json) -> Impor
     import_data(tx, actor, request.body, request.sent)
     after = read_flag_states(tx, names, data.environment)
     flags = tuple(_change(name, before.get(name), after[name]) for name in names if name in after)
-    made = [
-        f"{MADE[each['type']]} {each['data']['name']}" for each in tx.pending_events[count:] if each["type"] in MADE
-    ]
+    made = [f"{MADE[each['type']]} {each['data']['name']}" for each in tx.pending_events[count:] if each["type"] in MADE]
     return ImportPlan(data.project, data.environment, checks, flags, tuple(made))
 
 

@@ -151,9 +151,7 @@ REQUIRED_PERMISSIONS = (
     ),
     RequiredPermission("CREATE_FEATURE_STRATEGY", "Create activation strategies", lambda it: bool(it.data.strategies)),
     RequiredPermission("DELETE_FEATURE_STRATEGY", "Delete activation strategies", lambda it: it.facts.has_strategies),
-    RequiredPermission(
-        "UPDATE_FEATURE_ENVIRONMENT_VARIANTS", "Update variants", lambda it: any(it.data.with_variants())
-    ),
+    RequiredPermission("UPDATE_FEATURE_ENVIRONMENT_VARIANTS", "Update variants", lambda it: any(it.data.with_variants())),
     RequiredPermission("CREATE_FEATURE", "Create feature flags", lambda it: len(it.existing) < len(it.data.features)),
     RequiredPermission("UPDATE_FEATURE", "Update feature flags", lambda it: True),
     RequiredPermission(
@@ -379,8 +377,7 @@ def context_field_problems(field: Json) -> Iterator[Detail]:
     problems = [name_problem(field["name"])]
     problems += [text_problem(text, "description", longest=LONGEST_DESCRIPTION)] if text else []
     problems += [
-        text_problem(each["value"], f"legalValues[{index}].value", longest=LONGEST_VALUE)
-        for index, each in enumerate(values)
+        text_problem(each["value"], f"legalValues[{index}].value", longest=LONGEST_VALUE) for index, each in enumerate(values)
     ]
     yield from (problem for problem in problems if problem is not None)
     seen: set[str] = set()
@@ -410,9 +407,7 @@ RULES = (
         "features of other projects",
         "errors",
         lambda it: [
-            f"{name} (in project {known.project})"
-            for name, known in it.existing.items()
-            if known.project != it.data.project
+            f"{name} (in project {known.project})" for name, known in it.existing.items() if known.project != it.data.project
         ],
         lambda it: (
             "You cannot import a features that already exist in other projects. "
@@ -465,9 +460,7 @@ RULES = (
         "custom strategy types",
         "warnings",
         lambda it: [
-            name
-            for name in dict.fromkeys(each["name"] for each in it.data.strategies)
-            if it.facts.strategy_types.get(name)
+            name for name in dict.fromkeys(each["name"] for each in it.data.strategies) if it.facts.strategy_types.get(name)
         ],
         "The following strategy types will be used in import. Please make sure the strategy type parameters are configured as in "
         "source environment:",

@@ -120,17 +120,13 @@ def read_features(tx: Tx, names: Iterable[str]) -> dict[str, KnownFeature]:
     return {row.name: KnownFeature(row.project, archived=row.archived_at is not None) for row in rows}
 
 
-def check_change_request_not_required(
-    tx: Tx, actor: Actor | None, project: str, environment: str | None = None
-) -> None:
+def check_change_request_not_required(tx: Tx, actor: Actor | None, project: str, environment: str | None = None) -> None:
     """Raise CallerError (403) if changes need a change request and the actor may not skip it; `None` never may.
 
     Without an environment, any environment of the project counts.
     """
     places = tx.db.execute(select(state.c.value).where(state.c.key == CHANGE_REQUESTS)).scalar() or []
-    required = any(
-        each["project"] == project and (environment is None or each["environment"] == environment) for each in places
-    )
+    required = any(each["project"] == project and (environment is None or each["environment"] == environment) for each in places)
     if required and (actor is None or not actor.may(SKIP_PERMISSION, project, environment)):
         raise permission_refusal([SKIP_PERMISSION])
 
@@ -149,9 +145,7 @@ def write_features(work: ImportWork) -> None:
         work.record_event("feature-created", row.name, data=metadata(row))
 
 
-def _split_changed_and_created(
-    work: ImportWork, before: dict[str, Row[Any]]
-) -> tuple[dict[str, Json], dict[str, Json]]:
+def _split_changed_and_created(work: ImportWork, before: dict[str, Row[Any]]) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return the features to change and those to create, by name. The first feature that fails a check raises."""
     changed: dict[str, Json] = {}
     created: dict[str, Json] = {}
@@ -300,10 +294,7 @@ def _strategies(work: ImportWork, wanted: Sequence[Json]) -> list[Json]:
     )
     last = _read_last_orders(work, [each["featureName"] for each in wanted])
     positions = work.tx.positions(strategies, len(wanted))
-    wholes = [
-        _strategy(work, each, _sort_order_of(each, last), position)
-        for position, each in zip(positions, wanted, strict=True)
-    ]
+    wholes = [_strategy(work, each, _sort_order_of(each, last), position) for position, each in zip(positions, wanted, strict=True)]
     for whole in wholes:
         check_legal_values(whole["constraints"], legal)
         whole["variants"] = prepare_variants(whole["variants"])
@@ -445,16 +436,13 @@ def write_context_fields(work: ImportWork) -> None:
     IMPORTED_FIELDS.put(
         work.tx,
         *(
-            {name: each[name] for name in members if name in each}
-            | {"project": work.data.project if each.get("project") else None}
+            {name: each[name] for name in members if name in each} | {"project": work.data.project if each.get("project") else None}
             for each in new
         ),
     )
 
 
-IMPORTED_FIELDS: Final = dataclasses.replace(
-    context_fields.WRITER, place=lambda whole: {"project": whole.get("project")}
-)
+IMPORTED_FIELDS: Final = dataclasses.replace(context_fields.WRITER, place=lambda whole: {"project": whole.get("project")})
 """The writer of context fields; its events name the project, because the import belongs to it."""
 
 
@@ -468,8 +456,7 @@ def write_links(work: ImportWork) -> None:
     changed = [
         name
         for name in named
-        if [(each["url"], each["title"]) for each in before.get(name, [])]
-        != [(each.url, each.title) for each in wanted[name]]
+        if [(each["url"], each["title"]) for each in before.get(name, [])] != [(each.url, each.title) for each in wanted[name]]
     ]
     remove_links(work.tx, changed)
     add_links(work.tx, [each for name in changed for each in wanted[name]])

@@ -153,9 +153,7 @@ def remove_dependencies(tx: Tx, project: str, children: Sequence[str]) -> None:
         before = parents_of_all(tx, sorted(tx.db.execute(query).scalars()))
         tx.db.execute(delete(dependencies).where(dependencies.c.child.in_(chunk)))
         for name, parents in before.items():
-            tx.record_event(
-                "feature-dependencies-removed", project=project, feature=name, before={"dependencies": parents}
-            )
+            tx.record_event("feature-dependencies-removed", project=project, feature=name, before={"dependencies": parents})
 
 
 def possible_parents(tx: Tx, child: str) -> list[str]:

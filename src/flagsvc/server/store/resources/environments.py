@@ -155,9 +155,7 @@ def _bring_strategies(tx: Tx, wholes: Sequence[Whole]) -> None:
 def _check_unused(tx: Tx, name: str) -> None:
     """Raise CallerError (409) with every reason why an environment cannot be deleted."""
     links, readers = project_environments.c, tokens.c
-    owners = (
-        tx.db.execute(select(links.project).where(links.environment == name).order_by(links.project)).scalars().all()
-    )
+    owners = tx.db.execute(select(links.project).where(links.environment == name).order_by(links.project)).scalars().all()
     names = tx.db.execute(select(readers.name).where(readers.environment == name).order_by(readers.id)).scalars().all()
     reasons = [f"project `{each}` has it" for each in owners] + [f"token `{each}` reads it" for each in names]
     if reasons:
@@ -181,9 +179,7 @@ def list_for_project(tx: Tx, project: str) -> list[Json]:
     """Return every environment with its numbers for a project; `visible` tells whether the project has it."""
     here = environments.c.name
     linked = exists().where(project_environments.c.environment == here, project_environments.c.project == project)
-    query = select(
-        environments, _enabled_count(features.c.project == project).label("enabled_count"), linked.label("linked")
-    )
+    query = select(environments, _enabled_count(features.c.project == project).label("enabled_count"), linked.label("linked"))
     counts = _token_counts(tx, project)
     return [
         to_json(row)
@@ -242,9 +238,7 @@ def _has_environment(tx: Tx, project: str, name: str) -> bool:
 def _states(tx: Tx, project: str, name: str) -> dict[str, Json]:
     state = feature_environments.c
     mine = select(features.c.name).where(features.c.project == project)
-    query = (
-        select(feature_environments).where(state.environment == name, state.feature.in_(mine)).order_by(state.feature)
-    )
+    query = select(feature_environments).where(state.environment == name, state.feature.in_(mine)).order_by(state.feature)
     return {row.feature: {"enabled": row.enabled, "variants": row.variants or []} for row in tx.db.execute(query)}
 
 

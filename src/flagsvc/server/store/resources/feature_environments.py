@@ -30,10 +30,7 @@ class FeatureState(NamedTuple):
 
 def read_states(tx: Tx, environment: str, names: Iterable[str]) -> dict[str, FeatureState]:
     query = select(states.c.feature, states.c.enabled, states.c.variants).where(states.c.environment == environment)
-    return {
-        row.feature: FeatureState(row.enabled, row.variants or [])
-        for row in rows_in(tx, query, states.c.feature, names)
-    }
+    return {row.feature: FeatureState(row.enabled, row.variants or []) for row in rows_in(tx, query, states.c.feature, names)}
 
 
 def update_states(tx: Tx, environment: str, column: str, values: Mapping[str, Any]) -> None:
@@ -78,9 +75,7 @@ def get(tx: Tx, place: StrategyPlace) -> Json:
     }
 
 
-def switch(
-    tx: Tx, project: str, environment: str, names: Sequence[str], *, enabled: bool, activate: bool = False
-) -> None:
+def switch(tx: Tx, project: str, environment: str, names: Sequence[str], *, enabled: bool, activate: bool = False) -> None:
     """Switch features on or off in an environment; switching on adds the default strategy where none is active (6.3, 8).
 
     With `activate`, disabled strategies are enabled instead. All features are read and written together.
@@ -118,9 +113,7 @@ def _check_switch(place: StrategyPlace, row: Row[Any] | None, states: Mapping[st
         raise CallerError("ArchivedFeatureError", "Cannot perform this operation on archived features", status=400)
 
 
-def _record_activation(
-    tx: Tx, place: StrategyPlace, held: Sequence[Row[Any]], used: Mapping[str, Sequence[int]]
-) -> None:
+def _record_activation(tx: Tx, place: StrategyPlace, held: Sequence[Row[Any]], used: Mapping[str, Sequence[int]]) -> None:
     """Record that the disabled ones of a feature's strategies are enabled."""
     for row in held:
         before = strategies.whole_strategy(row, used.get(row.id, ()))
@@ -175,9 +168,7 @@ def patch_variants(tx: Tx, place: StrategyPlace, operations: Sequence[Mapping[st
     return replace_variants(tx, place, apply_patch(before.variants or [], operations))
 
 
-def push_variants(
-    tx: Tx, project: str, feature: str, environments: Sequence[str], variants: Sequence[Json]
-) -> list[Json]:
+def push_variants(tx: Tx, project: str, feature: str, environments: Sequence[str], variants: Sequence[Json]) -> list[Json]:
     """Replace the variants of a feature in several environments, and return them with weights. Raises CallerError (400, 404)."""
     given = [{"weightType": VARIABLE, "stickiness": "default"} | each for each in variants]
     checked = prepare_variants(given)

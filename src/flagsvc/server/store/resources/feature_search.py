@@ -95,9 +95,7 @@ def find_by_name(tx: Tx, words: Sequence[str], most: int, first_of: int | None) 
     query = query.where(*(contains(tx, features.c.name, word) for word in words))
     first = () if first_of is None else (is_favorite(first_of).desc(),)
     begins = [features.c.name.istartswith(word, autoescape=True).desc() for word in words[:1]]
-    return [
-        (row.name, row.project) for row in tx.db.execute(query.order_by(*first, *begins, features.c.name).limit(most))
-    ]
+    return [(row.name, row.project) for row in tx.db.execute(query.order_by(*first, *begins, features.c.name).limit(most))]
 
 
 def _order(wanted: FeatureSearch) -> tuple[Any, ...]:
@@ -208,9 +206,7 @@ def _to_json(tx: Tx, rows: Sequence[Row[Any]]) -> list[Json]:
             "project": row.project,
             "archivedAt": format_time(row.archived_at),
             "dependencyType": kinds.get(row.name),
-            "environments": [
-                each | counts[row.name, each["name"]] | {"changeRequestIds": []} for each in overview["environments"]
-            ],
+            "environments": [each | counts[row.name, each["name"]] | {"changeRequestIds": []} for each in overview["environments"]],
             "segments": used.get(row.name, []),
         }
         | created_by(row, known)

@@ -38,9 +38,7 @@ METADATA = (
 OFF: Json = {"enabled": False, "variants": []}
 """The state of a feature in an environment that it is new in."""
 NO_FLAG = "No feature flag found"
-VARIANTS_NOT_HERE = (
-    "Changing variants is done via PATCH operation to /api/admin/projects/:project/features/:feature/variants"
-)
+VARIANTS_NOT_HERE = "Changing variants is done via PATCH operation to /api/admin/projects/:project/features/:feature/variants"
 
 
 def find(tx: Tx, name: str) -> Row[Any] | None:
@@ -133,9 +131,7 @@ def check_project_limit(tx: Tx, project: str, more: int = 1) -> None:
     limit = tx.db.execute(select(projects.c.feature_limit).where(projects.c.id == project)).scalar()
     active = features.c.archived_at.is_(None)
     if limit is not None and more and count_rows(tx, features, features.c.project == project, active) + more > limit:
-        raise CallerError(
-            "InvalidOperationError", "You have reached the maximum number of feature flags for this project."
-        )
+        raise CallerError("InvalidOperationError", "You have reached the maximum number of feature flags for this project.")
 
 
 def create(tx: Tx, project: str, wanted: Mapping[str, Any]) -> Json:
@@ -167,15 +163,9 @@ def insert_all(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
     """
     if not wanted:
         return
-    by = (
-        {"createdBy": None, "createdById": None}
-        if tx.actor is None
-        else {"createdBy": tx.actor.name, "createdById": tx.actor.id}
-    )
+    by = {"createdBy": None, "createdById": None} if tx.actor is None else {"createdBy": tx.actor.name, "createdById": tx.actor.id}
     positions = tx.positions(features, len(wanted))
-    rows = [
-        _columns(tx, {**DESCRIPTION, **by, "position": at, **each}) for at, each in zip(positions, wanted, strict=True)
-    ]
+    rows = [_columns(tx, {**DESCRIPTION, **by, "position": at, **each}) for at, each in zip(positions, wanted, strict=True)]
     tx.db.execute(insert(features), rows)
     places: dict[str, list[str]] = defaultdict(list)
     link = project_environments.c

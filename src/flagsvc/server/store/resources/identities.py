@@ -166,9 +166,7 @@ def find_user(tx: Tx, person: Person) -> int | None:
     if found.root_role == ADMINISTRATOR:
         words = {"user": found.username or found.email, "issuer": person.issuer, "subject": person.subject}
         sentence = NOT_LINKED.format(**{name: quote(word) for name, word in words.items()})
-        raise RefusedPersonError(
-            sentence, "the user with the address or the name is an administrator, and is not linked"
-        )
+        raise RefusedPersonError(sentence, "the user with the address or the name is an administrator, and is not linked")
     link(tx, found, person.issuer, person.subject)
     return int(found.id)
 

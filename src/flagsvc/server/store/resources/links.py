@@ -25,9 +25,7 @@ def add_links(tx: Tx, wanted: Sequence[ExternalLink]) -> None:
     if not wanted:
         return
     places = tx.positions(links, len(wanted))
-    rows = [
-        each._asdict() | {"id": str(uuid4()), "position": place} for place, each in zip(places, wanted, strict=True)
-    ]
+    rows = [each._asdict() | {"id": str(uuid4()), "position": place} for place, each in zip(places, wanted, strict=True)]
     tx.db.execute(insert(links), rows)
 
 

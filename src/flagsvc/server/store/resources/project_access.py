@@ -54,9 +54,7 @@ def roles_of(tx: Tx, project: str, user: int) -> list[int]:
     return sorted(NUMBERS[name] for name in tx.db.execute(select(project_roles.c.role).where(*mine)).scalars())
 
 
-def add(
-    tx: Tx, project: str, roles: Sequence[int], numbers: Sequence[int], groups: Sequence[Any] | None = None
-) -> None:
+def add(tx: Tx, project: str, roles: Sequence[int], numbers: Sequence[int], groups: Sequence[Any] | None = None) -> None:
     """Give roles to users, who keep their other roles. Raises CallerError (400, also for groups; 403, 404)."""
     if groups:
         raise bad_data("This server has no groups: give the roles to users")
@@ -116,9 +114,7 @@ def _check(tx: Tx, project: str, roles: Sequence[int]) -> None:
         return
     own = tx.actor.project_roles.get(project, ())
     if OWNER not in own and any(NAMES[role] not in own for role in roles):
-        raise CallerError(
-            "InvalidOperationError", "You can give and take only the roles that you have in the project yourself"
-        )
+        raise CallerError("InvalidOperationError", "You can give and take only the roles that you have in the project yourself")
 
 
 def _write(tx: Tx, project: str, user: int, roles: Sequence[int]) -> None:

@@ -79,10 +79,7 @@ def _count_features(tx: Tx) -> dict[str, tuple[int, int]]:
 
 def _count_members(tx: Tx) -> dict[str, int]:
     count = func.count(project_roles.c.user_id.distinct())
-    return {
-        row[0]: row[1]
-        for row in tx.db.execute(select(project_roles.c.project, count).group_by(project_roles.c.project))
-    }
+    return {row[0]: row[1] for row in tx.db.execute(select(project_roles.c.project, count).group_by(project_roles.c.project))}
 
 
 def _read_last_changes(tx: Tx) -> dict[str, Any]:

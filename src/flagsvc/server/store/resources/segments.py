@@ -41,9 +41,7 @@ def list_segments(tx: Tx) -> list[Json]:
         .where(features.c.archived_at.is_(None))
         .group_by(strategy_segments.c.segment_id)
     )
-    uses = {
-        row.segment_id: {"usedInProjects": row.projects, "usedInFeatures": row.features} for row in tx.db.execute(query)
-    }
+    uses = {row.segment_id: {"usedInProjects": row.projects, "usedInFeatures": row.features} for row in tx.db.execute(query)}
     rows = tx.db.execute(select(segments).order_by(segments.c.name)).all()
     return [to_json(row) | uses.get(row.id, {"usedInProjects": 0, "usedInFeatures": 0}) for row in rows]
 
@@ -142,9 +140,7 @@ def check_users(tx: Tx, number: int | None, project: str | None) -> None:
         return
     users = list(dict.fromkeys(each["projectId"] for each in strategies_using(tx, number)))
     if any(each != project for each in users):
-        raise bad_data(
-            f"Invalid project. Segment is being used by strategies in other projects: {', '.join(sorted(users))}"
-        )
+        raise bad_data(f"Invalid project. Segment is being used by strategies in other projects: {', '.join(sorted(users))}")
 
 
 def strategies_using(tx: Tx, number: int) -> list[Json]:
@@ -266,9 +262,7 @@ WRITER = Writer(
     place=lambda whole: {"project": whole.get("project")},
     check=_check,
     more=lambda tx, numbers: {number: {"strategies": uses_of(tx, number)} for number in numbers},
-    release=lambda tx, numbers: tx.db.execute(
-        delete(strategy_segments).where(strategy_segments.c.segment_id.in_(numbers))
-    ),
+    release=lambda tx, numbers: tx.db.execute(delete(strategy_segments).where(strategy_segments.c.segment_id.in_(numbers))),
     bring=_bring_uses,
     optional=("project",),
     new={"description": None, "constraints": []},

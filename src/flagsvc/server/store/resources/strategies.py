@@ -200,9 +200,7 @@ def create(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any]) -> Json:
     count, last = _count_and_last_order(tx, place)
     if count >= MAX_STRATEGIES:
         raise limit_exceeded("strategy", MAX_STRATEGIES)
-    whole = new_whole(
-        wanted, columns, used, order=read_sort_order(wanted, last + 1), position=tx.positions(strategies)[0]
-    )
+    whole = new_whole(wanted, columns, used, order=read_sort_order(wanted, last + 1), position=tx.positions(strategies)[0])
     add(tx, [Placed(place, whole)])
     return get(tx, whole["id"])
 
@@ -231,8 +229,7 @@ def add(tx: Tx, wanted: Sequence[Placed]) -> None:
 def insert_all(tx: Tx, wanted: Sequence[Placed]) -> None:
     """Insert strategies as events hold them, and record nothing."""
     rows = [
-        columns_of(whole, ("id", *MEMBERS))
-        | {"feature": place.feature, "environment": place.environment, "created_at": tx.now}
+        columns_of(whole, ("id", *MEMBERS)) | {"feature": place.feature, "environment": place.environment, "created_at": tx.now}
         for place, whole in wanted
     ]
     if rows:
@@ -318,18 +315,14 @@ def check_type(tx: Tx, name: str) -> None:
         raise bad_data(f"Could not find strategy type with name {name}")
 
 
-def _checked_columns(
-    tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any], *, before: Sequence[Json]
-) -> dict[str, Any]:
+def _checked_columns(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any], *, before: Sequence[Json]) -> dict[str, Any]:
     constraints = wanted.get("constraints") or []
     check_limits(constraints, before)
     checked = check_constraints(constraints, read_legal_values(tx, (each["contextName"] for each in constraints)))
     stickiness = tx.db.execute(select(projects.c.default_stickiness).where(projects.c.id == place.project)).scalar()
     return {
         "constraints": checked,
-        "parameters": fill_parameters(
-            wanted.get("name"), wanted.get("parameters"), place.feature, stickiness or "default"
-        ),
+        "parameters": fill_parameters(wanted.get("name"), wanted.get("parameters"), place.feature, stickiness or "default"),
         "variants": prepare_variants(wanted.get("variants") or []),
     }
 

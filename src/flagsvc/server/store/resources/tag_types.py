@@ -93,9 +93,7 @@ def _belongings(tx: Tx, names: Sequence[str]) -> dict[str, Json]:
 
 def put_back_tags(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
     """Create tags as events hold them, for the features that had them and exist."""
-    rows = [
-        {"type": each["type"], "value": each["value"], "created_at": read_time(each["createdAt"])} for each in wanted
-    ]
+    rows = [{"type": each["type"], "value": each["value"], "created_at": read_time(each["createdAt"])} for each in wanted]
     upsert(tx, tags, rows, ())
     by = {"created_by_id": None if tx.actor is None else tx.actor.id, "created_at": tx.now}
     for each in wanted:

@@ -118,10 +118,7 @@ def find_features(tx: Tx, names: Iterable[str], covers: Callable[[str], bool]) -
 def increments(tx: Tx, table: Table, *names: str) -> dict[str, Any]:
     """Return the column changes that add new counts to stored ones, capped at `MAX_COUNT`."""
     new = insert_into(tx, table).excluded
-    return {
-        name: case((table.c[name] > MAX_COUNT - new[name], MAX_COUNT), else_=table.c[name] + new[name])
-        for name in names
-    }
+    return {name: case((table.c[name] > MAX_COUNT - new[name], MAX_COUNT), else_=table.c[name] + new[name]) for name in names}
 
 
 def save_last_seen(tx: Tx, pairs: Sequence[tuple[str, str]]) -> None:
@@ -179,15 +176,12 @@ def start_of_span(moment: datetime) -> datetime:
 def summarize(tx: Tx, feature: str) -> dict[str, Any]:
     """Return a feature's counts in the last hour by environment, and the applications that reported it within a day."""
     recent = and_(usage.c.feature == feature, usage.c.hour >= tx.now - HOUR)
-    counted = select(usage.c.environment, func.max(usage.c.hour), func.sum(usage.c.yes), func.sum(usage.c.no)).where(
-        recent
-    )
+    counted = select(usage.c.environment, func.max(usage.c.hour), func.sum(usage.c.yes), func.sum(usage.c.no)).where(recent)
     rows = tx.db.execute(counted.group_by(usage.c.environment).order_by(usage.c.environment))
     return {
         "featureName": feature,
         "lastHourUsage": [
-            {"environment": name, "timestamp": format_time(hour), "yes": int(yes), "no": int(no)}
-            for name, hour, yes, no in rows
+            {"environment": name, "timestamp": format_time(hour), "yes": int(yes), "no": int(no)} for name, hour, yes, no in rows
         ],
         "seenApplications": list_seen(tx, "app_name", feature=feature),
     }

@@ -86,9 +86,7 @@ def find_by_name(tx: Tx, name: str) -> Row[Any]:
     """Return the user with a username, an email address or, if no user has that name, an id. Raises CallerError (404)."""
     number = int(name) if name.isascii() and name.isdecimal() and len(name) < 10 else None
     same = or_(users.c.username == name, func.lower(users.c.email) == name.lower(), users.c.id == number)
-    found = tx.db.execute(
-        select(users).where(same).order_by(users.c.username.is_distinct_from(name), users.c.id)
-    ).first()
+    found = tx.db.execute(select(users).where(same).order_by(users.c.username.is_distinct_from(name), users.c.id)).first()
     if found is None:
         raise not_found(f"There is no user `{printable(name)}`")
     return found

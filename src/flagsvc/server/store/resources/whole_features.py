@@ -65,9 +65,7 @@ def put_back(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> None:
     features.check_unused(tx, names)
     for project in dict.fromkeys(whole["project"] for whole in wholes):
         features.require_active_project(tx, project)
-        features.check_project_limit(
-            tx, project, sum(each["project"] == project and not each["archived"] for each in wholes)
-        )
+        features.check_project_limit(tx, project, sum(each["project"] == project and not each["archived"] for each in wholes))
     rules_of.check_segments(tx, _placed(tx, wholes))
     insert_whole(tx, wholes)
 

@@ -171,9 +171,7 @@ WRITTEN: Mapping[str, Section] = {
         _members(description=None, stickiness=False, sortOrder=10, legalValues=[], project=None),
     ),
     "segments": Section(segments.WRITER, _members(description=None, project=None, constraints=[], createdBy=SEED)),
-    "strategyTypes": Section(
-        strategy_types.WRITER, _members(title=None, description=None, deprecated=False, parameters=[])
-    ),
+    "strategyTypes": Section(strategy_types.WRITER, _members(title=None, description=None, deprecated=False, parameters=[])),
     "tagTypes": Section(tag_types.WRITER, _members(description=None, icon=None, color=None)),
     "users": Section(users.WRITER, _user),
 }
@@ -264,8 +262,4 @@ def whole_strategy(entry: Entry, segments: Mapping[str, int]) -> Json:
     lists = {name: entry.get(name) or [] for name in ("constraints", "variants")}
     used = [segments[name] for name in dict.fromkeys(entry.get("segments") or [])]
     texts = {"name": entry["name"], "title": entry.get("title"), "parameters": entry.get("parameters") or {}}
-    return (
-        texts
-        | lists
-        | {"disabled": entry.get("disabled", False), "segments": used, "sortOrder": entry.get("sortOrder")}
-    )
+    return texts | lists | {"disabled": entry.get("disabled", False), "segments": used, "sortOrder": entry.get("sortOrder")}

@@ -141,9 +141,7 @@ def _repeated(data: Mapping[str, Any]) -> Iterator[str]:
 def _reference_problems(data: Mapping[str, Any]) -> Iterator[str]:
     """Yield references to entries that are neither in the file nor in every database."""
     known = {
-        name: {entry[key] for entry in data.get(name) or []} | set(BUILT_IN.get(name, ()))
-        for name, key in IDENTITY.items()
-        if key
+        name: {entry[key] for entry in data.get(name) or []} | set(BUILT_IN.get(name, ())) for name, key in IDENTITY.items() if key
     }
     unknown = (
         each

@@ -102,9 +102,7 @@ LABEL = Exact(
     lambda value: isinstance(value, str) and _is_text(value) and utf16_length(value) <= LONGEST_LABEL,
     SOME,
 )
-SECRET = Exact(
-    "a secret that a header can carry: printable ASCII without blanks around it or `Bearer` before it", _is_secret, SOME
-)
+SECRET = Exact("a secret that a header can carry: printable ASCII without blanks around it or `Bearer` before it", _is_secret, SOME)
 WHOLE = Exact("a whole number", _is_whole, {"type": "integer"})
 COUNT = Exact(
     "a whole number from 0 up to 2147483647",
@@ -208,9 +206,7 @@ SECTIONS: dict[str, Entry] = {
         },
         required=("name",),
     ),
-    "segments": Entry(
-        {"name": LABEL, "description": PROSE, "constraints": CONSTRAINTS, "project": PROJECT}, required=("name",)
-    ),
+    "segments": Entry({"name": LABEL, "description": PROSE, "constraints": CONSTRAINTS, "project": PROJECT}, required=("name",)),
     "strategyTypes": Entry(
         {"name": NAME, "title": PROSE, "description": PROSE, "parameters": TYPE_PARAMETERS, "deprecated": FLAG},
         required=("name",),

@@ -162,9 +162,7 @@ def _joins(tx: Tx, seed: Seed, written: list[dict[str, Any]]) -> list[tuple[str,
     return [(each["id"], name) for each in there for name in new if name in each.get("environments", new)]
 
 
-def _missing(
-    tx: Tx, section: str, entries: list[dict[str, Any]], built_in: Collection[str] = ()
-) -> list[dict[str, Any]]:
+def _missing(tx: Tx, section: str, entries: list[dict[str, Any]], built_in: Collection[str] = ()) -> list[dict[str, Any]]:
     """Return the missing entries of a section. Those of `built_in` count as missing."""
     there = set(tx.db.execute(select(COLUMNS[section])).scalars()) - set(built_in) if entries else set()
     return [each for each in entries if name_of(section, each) not in there]

@@ -127,9 +127,7 @@ def _change_entries(tx: Tx, seed: Seed, rest: Seed, names: Iterable[str]) -> Non
 def _change_entry(tx: Tx, section: str, index: int, entry: Entry) -> None:
     """Set the members that an entry names and that have another value."""
     writer, whole = WRITTEN[section]
-    key = tx.db.execute(
-        select(writer.table.c[writer.key]).where(COLUMNS[section] == name_of(section, entry))
-    ).scalar_one()
+    key = tx.db.execute(select(writer.table.c[writer.key]).where(COLUMNS[section] == name_of(section, entry))).scalar_one()
     held, wanted = writer.read(tx, [key])[key], whole(tx, entry, 0)
     named = {MEMBERS.get(name, name) for name in entry} - {IDENTITY[section], "environments"}
     changed = {name: wanted[name] for name in named & wanted.keys() if not is_same(name, wanted[name], held.get(name))}
@@ -224,9 +222,7 @@ def _check(place: str, entry: Entry, held: Json) -> None:
         raise SeedError([f"{place}.project: the flag is in the project `{held['project']}`, and flags do not move"])
     for name in entry.get("enabled", ()):
         if name not in held["environments"]:
-            raise SeedError(
-                [f"{place}.enabled: the project `{held['project']}` does not have the environment `{name}`"]
-            )
+            raise SeedError([f"{place}.enabled: the project `{held['project']}` does not have the environment `{name}`"])
 
 
 def _change(tx: Tx, entry: Entry, held: Json) -> None:

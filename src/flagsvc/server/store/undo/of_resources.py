@@ -314,17 +314,14 @@ SEGMENT = written(
     segments.WRITER,
     segments.remove,
     uses=segment_uses,
-    belongings=lambda tx, numbers: {
-        number: {"strategies": uses} for number in numbers if (uses := segments.uses_of(tx, number))
-    },
+    belongings=lambda tx, numbers: {number: {"strategies": uses} for number in numbers if (uses := segments.uses_of(tx, number))},
 )
 FIELD = written(
     "context field",
     context_fields.WRITER,
     context_fields.remove,
     belongings=lambda tx, names: {
-        name: {"strategies": segments.strategies_to_json(rows)}
-        for name, rows in context_fields.rows_using(tx, names).items()
+        name: {"strategies": segments.strategies_to_json(rows)} for name, rows in context_fields.rows_using(tx, names).items()
     },
     together=True,
 )
@@ -382,9 +379,7 @@ def owners_of(tx: Tx, names: Iterable[str]) -> dict[str, Json]:
 
 def read_roles(tx: Tx, change: Change) -> Side:
     """Return the event with the present roles of its users; None if the event left no role and the user has none."""
-    held = [
-        {"userId": user, "roles": project_access.roles_of(tx, change.project or "", user)} for user in _users_of(change)
-    ]
+    held = [{"userId": user, "roles": project_access.roles_of(tx, change.project or "", user)} for user in _users_of(change)]
     after = change.after
     if after is None:
         return held[0] if held[0]["roles"] else None

@@ -137,9 +137,7 @@ def in_turn(
         for change in changes:
             restore(tx, change)
 
-    return Subject(
-        word, lambda tx, changes: [read(tx, each) for each in changes], restore_each, paths, uses, together=False
-    )
+    return Subject(word, lambda tx, changes: [read(tx, each) for each in changes], restore_each, paths, uses, together=False)
 
 
 def written(

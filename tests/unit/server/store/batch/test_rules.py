@@ -144,9 +144,7 @@ def test_a_flag_that_the_environment_does_not_have() -> None:
 
 def test_what_is_not_known_is_not_checked() -> None:
     """Without tag types and context fields, the other rules are checked, and the two skipped checks are named."""
-    wanted = data(
-        featureTags=[tag("here", "red", "team")], contextFields=TWICE, links=[linked("here", {"url": "http://"})]
-    )
+    wanted = data(featureTags=[tag("here", "red", "team")], contextFields=TWICE, links=[linked("here", {"url": "http://"})])
     found, unchecked = find_problems(wanted, Facts(FEATURES, unknown={"tag_types", "context_fields"}))
     assert [each.rule for each in found] == ["link"]
     assert len(unchecked) == 2

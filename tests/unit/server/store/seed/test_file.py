@@ -85,17 +85,11 @@ ENTRIES: list[tuple[str, Any, str]] = [
             "bearer development.x",
         )
     ),
-    *(
-        ("strategies", STRATEGY | {"variants": [VARIANT | wrong]}, f".variants[0].{expected}")
-        for wrong, expected in ODD_VARIANTS
-    ),
+    *(("strategies", STRATEGY | {"variants": [VARIANT | wrong]}, f".variants[0].{expected}") for wrong, expected in ODD_VARIANTS),
 ]
 """A section, its first entry, and a part of the expected message behind the place of the entry."""
 WRONG: list[tuple[Any, list[str]]] = [
-    *(
-        (KNOWN | {section: [entry]}, [f"{section}[0]{told}" if told[0] in ".:" else told])
-        for section, entry, told in ENTRIES
-    ),
+    *((KNOWN | {section: [entry]}, [f"{section}[0]{told}" if told[0] in ".:" else told]) for section, entry, told in ENTRIES),
     ([], ["expected an object with environments, projects"]),
     ({"feature": []}, ["feature: is not a key of a seed file: did you mean `features`?"]),
     ({"xyz": []}, ["xyz: is not a key of a seed file: known are environments, projects"]),

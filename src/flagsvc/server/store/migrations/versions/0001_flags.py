@@ -145,9 +145,7 @@ def _people() -> None:
         sa.Column("expires_at", Moment),
         sa.Column("seen_at", Moment),
         sa.PrimaryKeyConstraint("id", name="pk_tokens"),
-        sa.ForeignKeyConstraint(
-            ["environment"], ["environments.name"], name="fk_tokens_environment", ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["environment"], ["environments.name"], name="fk_tokens_environment", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_tokens_user_id", ondelete="CASCADE"),
         sa.UniqueConstraint("hash", name="uq_tokens_hash"),
         sqlite_autoincrement=True,
@@ -184,9 +182,7 @@ def _kinds() -> None:
         sa.Column("value", sa.String(), nullable=False),
         sa.Column("created_at", Moment, nullable=False),
         sa.PrimaryKeyConstraint("type", "value", name="pk_tags"),
-        sa.ForeignKeyConstraint(
-            ["type"], ["tag_types.name"], name="fk_tags_type", ondelete="CASCADE", onupdate="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["type"], ["tag_types.name"], name="fk_tags_type", ondelete="CASCADE", onupdate="CASCADE"),
     )
 
 
@@ -216,9 +212,7 @@ def _targets() -> None:
         sa.Column("created_by", sa.String()),
         sa.Column("created_at", Moment, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_segments"),
-        sa.ForeignKeyConstraint(
-            ["project"], ["projects.id"], name="fk_segments_project", ondelete="CASCADE", onupdate="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_segments_project", ondelete="CASCADE", onupdate="CASCADE"),
         sa.UniqueConstraint("name", name="uq_segments_name"),
         sqlite_autoincrement=True,
     )
@@ -240,9 +234,7 @@ def _features() -> None:
         sa.Column("archived_at", Moment),
         sa.Column("position", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_features"),
-        sa.ForeignKeyConstraint(
-            ["project"], ["projects.id"], name="fk_features_project", ondelete="CASCADE", onupdate="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_features_project", ondelete="CASCADE", onupdate="CASCADE"),
     )
     op.create_index("ix_features_position", "features", ["position"])
     op.create_index("ix_features_project", "features", ["project"])
@@ -300,9 +292,7 @@ def _hanging() -> None:
         sa.Column("enabled", sa.Boolean(), nullable=False),
         sa.Column("variants", Json, nullable=False),
         sa.PrimaryKeyConstraint("child", "parent", name="pk_dependencies"),
-        sa.ForeignKeyConstraint(
-            ["child"], ["features.name"], name="fk_dependencies_child", ondelete="CASCADE", onupdate="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["child"], ["features.name"], name="fk_dependencies_child", ondelete="CASCADE", onupdate="CASCADE"),
         sa.ForeignKeyConstraint(["parent"], ["features.name"], name="fk_dependencies_parent", onupdate="CASCADE"),
     )
     op.create_index("ix_dependencies_parent", "dependencies", ["parent"])
@@ -314,9 +304,7 @@ def _hanging() -> None:
         sa.Column("title", sa.Text()),
         sa.Column("position", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_links"),
-        sa.ForeignKeyConstraint(
-            ["feature"], ["features.name"], name="fk_links_feature", ondelete="CASCADE", onupdate="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["feature"], ["features.name"], name="fk_links_feature", ondelete="CASCADE", onupdate="CASCADE"),
     )
     op.create_index("ix_links_feature", "links", ["feature"])
 
@@ -357,8 +345,6 @@ def _strategies() -> None:
         sa.Column("position", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("strategy_id", "segment_id", name="pk_strategy_segments"),
         sa.ForeignKeyConstraint(["segment_id"], ["segments.id"], name="fk_strategy_segments_segment_id"),
-        sa.ForeignKeyConstraint(
-            ["strategy_id"], ["strategies.id"], name="fk_strategy_segments_strategy_id", ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["strategy_id"], ["strategies.id"], name="fk_strategy_segments_strategy_id", ondelete="CASCADE"),
     )
     op.create_index("ix_strategy_segments_segment_id", "strategy_segments", ["segment_id"])

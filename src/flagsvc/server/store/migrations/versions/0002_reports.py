@@ -56,9 +56,7 @@ def _applications() -> None:
         sa.Column("project", sa.String(), nullable=False),
         sa.Column("environment", sa.String(), nullable=False),
         sa.PrimaryKeyConstraint("app_name", "project", "environment", name="pk_application_usage"),
-        sa.ForeignKeyConstraint(
-            ["app_name"], ["applications.app_name"], name="fk_application_usage_app_name", ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["app_name"], ["applications.app_name"], name="fk_application_usage_app_name", ondelete="CASCADE"),
     )
 
 

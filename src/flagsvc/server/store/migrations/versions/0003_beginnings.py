@@ -81,8 +81,7 @@ def upgrade() -> None:
 
 def _beginnings(now: datetime) -> dict[str, list[dict[str, Any]]]:
     environments = [
-        {"name": name, "type": kind, "sort_order": order, "enabled": True, "protected": False}
-        for name, kind, order in ENVIRONMENTS
+        {"name": name, "type": kind, "sort_order": order, "enabled": True, "protected": False} for name, kind, order in ENVIRONMENTS
     ]
     project = {"id": "default", "name": "Default", "description": "Default project", "mode": "open"}
     return {

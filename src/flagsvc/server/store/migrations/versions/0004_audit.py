@@ -38,8 +38,6 @@ def upgrade() -> None:
     db.execute(EVENTS.update().where(EVENTS.c.type.in_(DELETED)).values(before=EVENTS.c.data))
     db.execute(EVENTS.update().where(EVENTS.c.type.in_(DELETED)).values(data=None))
     db.execute(EVENTS.update().values(tags=[]))
-    for number, data in db.execute(
-        sa.select(EVENTS.c.id, EVENTS.c.data).where(EVENTS.c.type == "segment-updated")
-    ).all():
+    for number, data in db.execute(sa.select(EVENTS.c.id, EVENTS.c.data).where(EVENTS.c.type == "segment-updated")).all():
         row = EVENTS.update().where(EVENTS.c.id == number)
         db.execute(row.values(before=data["before"], data=data["after"]))
