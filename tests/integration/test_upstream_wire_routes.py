@@ -18,7 +18,7 @@ from flagsvc.testing import FakeClock, RecordingLog
 from support.aio import asynchronous
 from support.loopback import Answer, loopback, reply, silence, then_reset, tunnel
 from support.pki import Authority
-from support.polling import ONE, TWO, PollerScene, document, stored
+from support.polling import ONE, TWO, PollerScene, document
 from support.upstream_session import DOCUMENT, LIMITS, options, session
 
 # ---- TLS and outbound proxies
@@ -174,24 +174,4 @@ async def test_what_follows_from_an_answer(name: str) -> None:
         server.script(reply(200, TWO))
         await world.clock.advance(pause)
         assert (await polled(world), world.holder.state, world.holder.failures) == (5.0, "fresh", 0)
-        await world.poller.stop()
-
-
-@pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("warm", [False, True])
-@asynchronous
-async def test_who_starts_first_does_not_matter(name: str, warm: bool) -> None:
-    """After any failure at the start, a cold proxy polls again within seconds, or within a minute if it is asked to wait."""
-    answer, _, _, wish = LIFE[name]
-    async with session(limits=SLOW.get(name, LIMITS)) as (server, upstream):
-        server.script(answer)
-        given: dict[str, Any] = {"store": stored(ONE, None)} if warm else {}
-        world = PollerScene(HttpSource(upstream), **given)
-        world.poller.start()
-        pause = await polled(world)
-        assert pause == (wish if warm else 1 if wish in (5, 25) else min(wish, 60))
-        assert (world.serves, world.holder.state) == ((["one"], "restored") if warm else (None, "cold"))
-        server.script(reply(200, TWO))
-        await world.clock.advance(pause)
-        assert (await polled(world), world.serves, world.holder.state) == (5.0, ["two"], "fresh")
         await world.poller.stop()

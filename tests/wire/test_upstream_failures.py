@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from flagsvc import ProxyOptions
-from support.aio import until
 from support.loopback import Answer, reply, then_close, then_reset
 from support.scene import Scene, document, scene, toggle
 from support.wirekit import TOKEN, Opener
@@ -73,29 +72,6 @@ async def test_a_failure_backs_off_and_changes_nothing(failure: Answer, tmp_path
     assert set(etags(around)[1:]) == {good}
 
 
-async def test_a_page_for_maintenance_does_not_stop_updates_for_an_hour(tmp_path: Path) -> None:
-    """The proxy obeys at most five minutes of Retry-After. Readiness by maxStaleness still counts, and `poll_now` polls at once."""
-    async with scene(tmp_path) as around, around.proxy(around.options(metrics_interval=0, max_staleness=120)) as proxy:
-        around.replies["features"] = reply(503, retry_after="3600")
-        [pause] = await around.waits(1)
-        await around.poll()
-        [pause] = await around.waits(1)
-        assert 300 <= pause <= 300 + INTERVAL_S
-        await around.clock.advance(115)
-        assert (await proxy.ask("GET", "/readyz")).status_code == 200
-        await around.clock.advance(1)
-        assert (await proxy.ask("GET", "/readyz")).status_code == 503
-        assert len(around.received("features")) == 2, "the pause goes on"
-        around.replies.clear()
-        around.served = document(toggle("on"), toggle("new"))
-        proxy.app.poll_now()
-        await until(lambda: len(around.received("features")) == 3)
-        assert await around.waits(1) == [INTERVAL_S]
-        assert (await proxy.ask("GET", "/readyz")).status_code == 200
-        assert await proxy.names() == ["on", "new"]
-    assert around.received("features")[2].headers.get("if-none-match") is not None
-
-
 async def test_a_refused_token_is_told_once_per_change_and_tried_for_ever(tmp_path: Path) -> None:
     """The polls are slow from the first refusal on."""
     async with scene(tmp_path) as around, around.proxy(polling(around)) as proxy:
@@ -112,22 +88,6 @@ async def test_a_refused_token_is_told_once_per_change_and_tried_for_ever(tmp_pa
 
 
 # ---- documents
-
-
-async def test_an_empty_document_must_be_confirmed(tmp_path: Path) -> None:
-    """An empty document is accepted when the next poll is empty too. Until then nothing changes, and its ETag is not sent."""
-    async with scene(tmp_path) as around:
-        around.served = FULL
-        async with around.proxy(polling(around)) as proxy:
-            await around.next_poll()
-            good = etags(around)[-1]
-            around.served = document()
-            assert await around.next_poll() == INTERVAL_S
-            assert await proxy.names() == ["on"]
-            await around.next_poll()
-            assert await proxy.names() == []
-            await around.next_poll()
-    assert etags(around)[:4] == [None, good, good, good] and etags(around)[4] not in (None, good)
 
 
 PROMETHEUS = "/proxy/internal-backstage/prometheus"

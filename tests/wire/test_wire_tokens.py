@@ -251,19 +251,6 @@ async def test_a_failure_never_reaches_a_caller(path: str, status: int) -> None:
 # ---- what was valid once
 
 
-async def test_revocation() -> None:
-    """Tokens are asked about again after an hour, by the proxy itself. Revoked tokens are refused then, all other tokens go on."""
-    async with token_scene() as scene:
-        assert await statuses(scene, "/proxy", FRONT, FRONT_A) == [200, 200]
-        assert scene.upstream.tokens is not None
-        del scene.upstream.tokens[FRONT], scene.upstream.tokens[FRONT_A]
-        assert await statuses(scene, "/proxy", FRONT, FRONT_A) == [200, 200]
-        await scene.clock.advance(HOUR)
-        await until(lambda: len(scene.questions()) >= 2)
-        await refused(scene, FRONT, FRONT_A)
-        assert await scene.status("/api/frontend", FRONT) == 401
-
-
 async def refused(scene: TokenScene, *tokens: str) -> None:
     """Wait until tokens are refused; until then they are accepted, and never anything else."""
 
