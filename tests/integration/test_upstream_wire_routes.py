@@ -16,7 +16,7 @@ from flagsvc.proxy.configuration.sources import HttpSource
 from flagsvc.proxy.upstream import Limits, Outbound, Trust, Upstream, download
 from flagsvc.testing import FakeClock, RecordingLog
 from support.aio import asynchronous
-from support.loopback import Answer, loopback, reply, silence, then_reset, tunnel
+from support.loopback import Answer, loopback, reply, silence, then_reset
 from support.pki import Authority
 from support.polling import ONE, TWO, PollerScene, document
 from support.upstream_session import DOCUMENT, LIMITS, options, session
@@ -36,23 +36,6 @@ async def test_http_goes_through_the_outbound_proxy() -> None:
     (request,) = proxy.requests
     assert request.target == f"{server.url}/api/client/features" and not server.requests
     assert request.headers["proxy-authorization"].startswith("Basic ")
-
-
-@asynchronous
-async def test_https_goes_through_a_tunnel_that_never_sees_the_token() -> None:
-    """The proxy gets a CONNECT, the upstream the request."""
-    tls = Authority().server()
-    async with loopback() as proxy, loopback(tls) as server:
-        outbound = Outbound(https=f"http://127.0.0.1:{proxy.port}")
-        chosen = options(f"{server.url}/api", outbound=outbound, trust=Trust(False))
-        upstream = Upstream(chosen, clock=FakeClock(), log=RecordingLog())
-        proxy.script(tunnel)
-        server.script(reply(200, DOCUMENT))
-        assert (await upstream.get_features(None)).body == DOCUMENT
-        await upstream.aclose()
-    (request,) = proxy.requests
-    assert (request.method, request.target) == ("CONNECT", f"127.0.0.1:{server.port}")
-    assert "authorization" not in request.headers
 
 
 @asynchronous
