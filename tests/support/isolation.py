@@ -51,12 +51,12 @@ class Isolation(HTMLParser):
         """Check the text of an isolated element: it is one text of people, and nothing else."""
         while self.open:
             name, isolated, texts = self.open.pop()
-            whole = "".join(texts).strip()
-            if isolated and self.text in whole:
-                if whole == self.text:
+            whole = "".join(texts).strip() if isolated else ""
+            for part in whole.split("\n") if name == "textarea" else (whole,):
+                if part == self.text:
                     self.seen += 1
                 else:
-                    self._check(whole, f"<{name}> {whole!r}")
+                    self._check(part, f"<{name}> {part!r}")
             if name == tag:
                 return
 

