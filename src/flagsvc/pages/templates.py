@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 
-from flagsvc.core.direction import isolate
+from flagsvc.core.direction import isolate, isolate_quoted
 from flagsvc.http.compression import gzip
 from flagsvc.pages.charts import draw_picture
 from flagsvc.pages.forms import EXACT, as_area, as_line
@@ -52,6 +52,7 @@ class Templates:
         self._environment.filters |= {
             "segment": segment,
             "isolate": isolate,
+            "isolate_quoted": isolate_quoted,
             "isolated": isolated,
             "initials": initials,
             "by_name": by_name,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
+from flagsvc.pages.templates import segment
 from flagsvc.server.application import PAGE_ROUTES
 from flagsvc.server.store.resources.usage import UsageCount, add_counts
+from support.desk_scene import DeskScene
+from support.evaluating import constraint, feature, strategy
 from support.flagservers import AppClient
 from support.isolation import not_isolated
 from support.page_forms import PageClient, PageForm, read_forms
@@ -22,6 +22,7 @@ TEXT = "عرض 91 % (בטא 5)"
 CONSTRAINT = {"contextName": "plan", "operator": "IN", "values": [TEXT, "gold"]}
 LIKE = {"contextName": TEXT, "operator": "STR_CONTAINS", "values": [TEXT]}
 STICKY = {"rollout": "25", "stickiness": TEXT, "groupId": TEXT}
+PARAMETER = {"name": TEXT, "type": "string", "description": TEXT}
 GIVEN: dict[str, Any] = {
     "projects": [{"id": "shop", "name": TEXT, "description": TEXT}],
     "features": [{"name": "a", "description": TEXT, "enabled": ["development"]}, {"name": "b"}, {"name": "parent"}],
@@ -30,7 +31,9 @@ GIVEN: dict[str, Any] = {
         {"name": "plan", "description": TEXT, "legalValues": [{"value": TEXT, "description": TEXT}, {"value": "gold"}]}
     ],
     "tagTypes": [{"name": "team", "description": TEXT, "icon": TEXT}],
-    "strategyTypes": [{"name": "hours", "description": TEXT, "parameters": [{"name": TEXT, "type": "string", "description": TEXT}]}],
+    "strategyTypes": [
+        {"name": "hours", "description": TEXT, "parameters": [{"name": TEXT, "type": "string", "description": TEXT}]}
+    ],
 }
 F = "/api/admin/projects/default/features/a"
 PLACE = f"{F}/environments/development"
@@ -69,8 +72,15 @@ LINK = re.compile(r'(?:href|data-hx-get|action)="(/ui[^"#]*)')
 NO_PAGES = re.compile(r"\.(json|jsonl|css|js|svg)(\?|$)|/ui/(live|alive)")
 NUMBER = re.compile(r"[0-9a-f]{8}-[0-9a-f-]+|\d+|=[^&]*")
 TYPED = re.compile(r'<(?:input|textarea) name="([^"]+)"[^>]* dir="auto"')
-NOT_READ = ("/ui", "/ui/sign-in/", "/ui/arrived/", "/ui/flags/:featureName/archived")
-"""Beginnings of the paths of pages to which no link leads here."""
+NOT_READ = {
+    "/ui",
+    "/ui/arrived/:groupId",
+    "/ui/flags/:featureName/archived",
+    *(f"/ui/sign-in/{each}" for each in ("callback", "header", "kept", "provider")),
+}
+"""The pages to which no link leads here."""
+SHOWS = re.compile("preview|add-|look|ticked|tag|on$|off$")
+"""The buttons that only show something."""
 
 
 def crawl(pages: PageClient) -> dict[str, str]:
@@ -94,11 +104,7 @@ def crawl(pages: PageClient) -> dict[str, str]:
 def route_of(path: str, method: str) -> str:
     """Return the path of the route that answers at an address, with its parameters; empty without one."""
     place = path.partition("?")[0]
-    fits = (
-        each.path
-        for each in PAGE_ROUTES
-        if each.method == method and re.fullmatch(re.sub(r":\w+", "[^/]+", each.path), place)
-    )
+    fits = (each.path for each in PAGE_ROUTES if each.method == method and re.fullmatch(re.sub(r":\w+", "[^/]+", each.path), place))
     return min(fits, key=lambda each: each.count(":"), default="")
 
 
@@ -114,43 +120,60 @@ def forms_of(read: dict[str, str]) -> dict[str, tuple[str, PageForm]]:
 
 def answers_of(pages: PageClient, form: PageForm, typed: set[str]) -> Iterator[Answer]:
     """Press the buttons of a form that only show something; save what another one changed, and then the text in every field."""
-    texts = {name: TEXT for name in typed}
+    texts = dict.fromkeys(typed & {name for name, _ in form.fields}, TEXT)
     base = {"base": "0" * 64} if "base" in dict(form.fields) else {}
-    shows = [each for each in form.buttons if re.match("preview|add-|look|ticked|tag|on$|off$", each[1])]
-    for name, value in shows:
-        yield pages.post(form.action, [*form.fields, (name, value), ("flag", "a"), ("to", "production")])
+    for name, value in form.buttons:
+        if SHOWS.match(value):
+            yield pages.post(form.action, [*form.fields, (name, value), ("flag", "a"), ("to", "production")])
     for changes in ([base] if base else []) + [{**texts, **base}, texts]:
         yield pages.post(form.action, [*form.filled(changes), ("do", "save"), ("flag", "a")])
 
 
-def followed(pages: PageClient, answer: Answer) -> Answer:
-    """Return the page to which an answer leads."""
-    return pages.get(answer.headers["location"]) if answer.status == 303 else answer
-
-
-def test_every_page(pages: PageClient) -> None:
-    """Links lead to every page there is; wherever the text stands, it is isolated, and fields for texts have their own direction."""
-    prepared(pages.client)
+def seen_pages(pages: PageClient) -> Iterator[tuple[str, str]]:
+    """Yield every page with its address, and then what every form answers, with the path of its route."""
     read = crawl(pages)
-    visited = {route_of(each, "GET") for each in read}
     there = {each.path for each in PAGE_ROUTES if each.method == "GET" and each.render}
-    missing = {each for each in there - visited if not each.startswith(NOT_READ[1:]) and each != NOT_READ[0]}
-    print("MISSING", missing)
-    wrong = {place: address for address, page in read.items() for place in not_isolated(page, TEXT)[0]}
-    for a, b in sorted((b, a) for a, b in wrong.items()): print(a, "   ", b)
-    n = sum(not_isolated(page, TEXT)[1] for page in read.values())
-    print(len(read), n)
-    wrong = {}
-    import collections
-    stats = collections.Counter()
+    assert there - {route_of(each, "GET") for each in read} == NOT_READ
+    yield from read.items()
+    yield "why", pages.post("/ui/try", [("environment", "development"), ("name", "plan"), ("value", TEXT), ("why", "0:a")]).text
     for route, (address, form) in forms_of(read).items():
-        typed = set(map(html.unescape, TYPED.findall(read[address]))) & set(dict(form.fields))
-        if route.endswith(("/sign-out", "/delete")): continue
-        for answer in answers_of(pages, form, typed):
-            stats[answer.status] += 1
-            if answer.status == 500: print(route, answer.text)
-            found, seen = not_isolated(followed(pages, answer).text, TEXT)
-            stats["seen"] += seen
-            wrong |= {place: f"{route} {answer.status}" for place in found}
-    print(stats)
-    for a, b in sorted((b, a) for a, b in wrong.items()): print(a, "   ", b)
+        if not route.endswith(("/sign-out", "/delete")):
+            for answer in answers_of(pages, form, set(map(html.unescape, TYPED.findall(read[address])))):
+                page = pages.get(answer.headers["location"]) if answer.status == 303 else answer
+                yield f"{route} {answer.status}", page.text
+
+
+def test_every_page_and_form(pages: PageClient) -> None:
+    """Wherever the text stands, it is isolated, and fields for texts have their own direction; in errors and conflicts, too."""
+    prepared(pages.client)
+    wrong: dict[str, str] = {}
+    with_it = set()
+    for place, page in seen_pages(pages):
+        found, seen = not_isolated(page, TEXT)
+        wrong |= dict.fromkeys(found, place)
+        with_it |= {place} if seen else set()
+    assert not wrong, "\n".join(f"{place}: {each}" for each, place in wrong.items())
+    assert len(with_it) > 80
+
+
+async def test_every_page_of_the_proxy() -> None:
+    """The same for the pages of a proxy whose document has the text wherever a document may have a text."""
+    variants = [{"name": TEXT, "weight": 500, "stickiness": TEXT}, {"name": "b", "weight": 500, "stickiness": TEXT}]
+    rules = [
+        strategy("flexibleRollout", constraint("IN", TEXT, values=[TEXT]), title=TEXT, parameters=STICKY, segments=[1]),
+        {"name": TEXT, "parameters": {TEXT: TEXT}},
+    ]
+    told = {"type": "release", "description": TEXT, "project": TEXT, "impressionData": 0}
+    flags = [
+        feature(TEXT, *rules, variants=variants, **told),
+        feature("child", *rules, dependencies=[{"feature": TEXT, "variants": [TEXT]}]),
+    ]
+    segments = [{"id": 1, "name": TEXT, "constraints": [constraint("IN", values=[TEXT])]}]
+    scene = DeskScene(document={"version": 2, "features": flags, "segments": segments})
+    typed = {f"field.{TEXT}": TEXT, "field.userId": TEXT, "name": TEXT, "value": TEXT}
+    addresses = ["/ui/status", "/ui/config", "/ui/changes", "/ui/traffic", "/ui/flags", "/ui/try"]
+    shown = {each: await scene.text(each) for each in [*addresses, *(f"/ui/flags/{segment(each)}" for each in (TEXT, "child"))]}
+    shown["tried"] = await scene.text("/ui/try", method="POST", form=typed)
+    wrong = {f"{place}: {each}" for place, page in shown.items() for each in not_isolated(page, TEXT)[0]}
+    assert not wrong, "\n".join(wrong)
+    assert sum(not_isolated(page, TEXT)[1] for page in shown.values()) > 20

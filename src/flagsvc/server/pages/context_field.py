@@ -63,7 +63,9 @@ def change(tx: Tx, name: str, body: Json) -> None:
 
 def told(shown: Json) -> Json:
     """Return a form with words for what is no text."""
-    words = "; ".join(": ".join([isolate(each[part]) for part in ("value", "description") if each[part]]) for each in shown["values"])
+    words = "; ".join(
+        ": ".join([isolate(each[part]) for part in ("value", "description") if each[part]]) for each in shown["values"]
+    )
     return {**shown, "stickiness": "yes" if shown["stickiness"] else "no", "words": words}
 
 
