@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -48,11 +49,7 @@ def test_available_connections(
 
 def test_a_system_that_refuses(monkeypatch: pytest.MonkeyPatch, system: list[tuple[int, int]]) -> None:
     """If the system refuses, the limit stays."""
-
-    def refuse(which: int, wanted: tuple[int, int]) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(resource, "setrlimit", refuse)
+    monkeypatch.setattr(resource, "setrlimit", Mock(side_effect=PermissionError))
     assert max_connections.available_connections(10_000) == 1024 - max_connections.RESERVED_FILES
 
 
@@ -63,9 +60,6 @@ def test_a_system_that_allows_less_is_named(system: list[tuple[int, int]]) -> No
     assert made.connections == 4096 - max_connections.RESERVED_FILES
     [line] = log.lines
     assert "10128 open files" in str(line) and str(made.connections) in str(line)
-
-
-# ---- the memory
 
 
 @pytest.fixture

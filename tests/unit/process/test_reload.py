@@ -19,9 +19,6 @@ from unit.process.reload_scene import ReloadScene, write
 URL = "http://127.0.0.1:1/api"
 
 
-# ---- which keys open for how long
-
-
 def test_keys_that_are_exchanged_open_a_while_longer() -> None:
     """Replaced keys are accepted until their time is over."""
     overlap = KeyOverlap(60)
@@ -50,13 +47,6 @@ def test_each_key_has_a_time_of_its_own() -> None:
     assert overlap.accepted_keys(["two", "four"], 100.0) == ("two", "four", "three") and overlap.next_expiry == 122.0
 
 
-def test_no_overlap() -> None:
-    """With 0 seconds every former key ends at once."""
-    overlap = KeyOverlap(0)
-    overlap.record_change(["old"], ["new"], 5.0)
-    assert overlap.accepted_keys(["new"], 5.0) == ("new",)
-
-
 @given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, unique=True), min_size=1, max_size=8))
 def test_what_opens_after_any_changes(steps: list[list[str]]) -> None:
     """The keys of the options are always accepted. Other keys are accepted only within the overlap after their end."""
@@ -68,9 +58,6 @@ def test_what_opens_after_any_changes(steps: list[list[str]]) -> None:
         assert list(opens[: len(keys)]) == keys and len(set(opens)) == len(opens)
         assert all(moment - last_seen[key] < 3 for key in opens[len(keys) :])
         before = keys
-
-
-# ---- reading again
 
 
 def usual(folder: Path, **more: str) -> ReloadScene:
@@ -181,6 +168,7 @@ async def test_keys_that_come_with_other_flags(tmp_path: Path) -> None:
         await around.change("token", "*:development.two")
         [applied] = around.applied
         assert (applied.project_name, applied.client_keys) == ("other", ("second-key",))
+        assert applied.flagsvc_api_token == around.reload.options.flagsvc_api_token == "*:development.two"
         assert around.events == [("info", "options have changed")]
         assert around.log.lines[0].fields == {"options": "flagsvcApiToken, projectName, clientKeys"}
         around.write("keys", "third-key")
@@ -188,22 +176,6 @@ async def test_keys_that_come_with_other_flags(tmp_path: Path) -> None:
         await around.look()
         assert around.applied[1].client_keys == ("third-key", "second-key"), "the flags are the same"
         assert around.applied[1].refresh_interval == 7000
-
-
-async def test_a_token_of_another_environment(tmp_path: Path) -> None:
-    """It is applied as well, without an overlap of keys; a token of the same scope has one."""
-    async with scene(tmp_path) as around:
-        await around.change("token", "*:development.one")
-        around.write("token", "*:production.two")
-        await around.change("keys", "second-key")
-        around.write("token", "*:production.three")
-        await around.change("keys", "third-key")
-        assert [(each.flagsvc_api_token, each.client_keys) for each in around.applied] == [
-            ("*:development.one", ("first-key",)),
-            ("*:production.two", ("second-key",)),
-            ("*:production.three", ("third-key", "second-key")),
-        ]
-        assert around.log.at("warn") == []
 
 
 async def test_asking(tmp_path: Path) -> None:

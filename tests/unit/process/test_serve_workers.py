@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from time import time
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
@@ -49,16 +49,9 @@ async def test_an_environment_that_cannot_be_made(monkeypatch: pytest.MonkeyPatc
     parent = ParentProcess(before, [], None)
     parent.generations.start()
     pool = parent.worker_pool
-    forgotten: list[int] = []
-    told: list[object] = []
-    forget = pool.forget_feed
-
-    def note(number: int) -> None:
-        forgotten.append(number)
-        forget(number)
-
-    monkeypatch.setattr(pool, "use_environments", lambda *wanted: told.append(wanted))
-    monkeypatch.setattr(pool, "forget_feed", note)
+    told, forget = Mock(), Mock(wraps=pool.forget_feed)
+    monkeypatch.setattr(pool, "use_environments", told)
+    monkeypatch.setattr(pool, "forget_feed", forget)
 
     def store(given: ProxyOptions) -> NoStore:
         if given.refresh_interval == 1:
@@ -68,24 +61,18 @@ async def test_an_environment_that_cannot_be_made(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("flagsvc.proxy.generations.feeds.make_storage", store)
     with pytest.raises(ConfigurationError, match="no storage"):
         await parent.apply_options(options(a={"client_keys": "new"}, b={}, c={"refresh_interval": 1}))
-    assert parent.generations.setup is before and told == []
+    assert parent.generations.setup is before and not told.called
     assert [each.setup for each in parent.generations] == list(before.environments)
     await parent.generations.stop()
-    assert sorted(forgotten) == [0, 1, 2]
-
-
-class Directory:
-    """Knows one token."""
-
-    async def look_up_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
-        return {token: Admission(0, False, TokenScope("e", None), True) for token in tokens if token == "known"}
+    assert sorted(each.args[0] for each in forget.call_args_list) == [0, 1, 2]
 
 
 async def test_all_workers_learn_of_a_valid_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other workers know the token before its caller has the answer, so that no flood at them keeps the token out."""
     parent = ParentProcess(make_setup(options(a={})), [], None)
     told: list[Sequence[str]] = []
-    monkeypatch.setattr(parent, "directory", Directory())
+    opened = {"known": Admission(0, False, TokenScope("e", None), True)}
+    monkeypatch.setattr(parent, "directory", Mock(look_up_all=AsyncMock(return_value=opened)))
     monkeypatch.setattr(parent.worker_pool, "tell_valid_tokens", told.append)
     assert list(await parent.look_up_tokens(["known", "unknown"], b"", 5.0)) == ["known"]
     assert told == [[digest_of("known")]]
@@ -103,9 +90,6 @@ async def test_all_workers_learn_of_stored_tokens(monkeypatch: pytest.MonkeyPatc
     parent.generations.start()
     await until(lambda: told == [[digest_of("known")]])
     await parent.generations.stop()
-
-
-# ---- what is passed on to all workers
 
 
 async def test_a_bad_document_goes_nowhere() -> None:
@@ -128,9 +112,6 @@ def test_the_first_failure_is_told_everywhere() -> None:
     holder.replace(snapshot_of(), ConfigurationDocument(b"{}", '"tag"'), 0)
     holder.record_check(Event.FAILED, 1)
     assert distribution.report_failure.call_count == 1
-
-
-# ---- metrics of several processes
 
 
 def values(*pids: int) -> dict[str, float]:

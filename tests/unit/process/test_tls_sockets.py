@@ -29,8 +29,8 @@ class Counting:
     `opening` are in their handshake, `made` have finished it, `over` have heard of its end.
     """
 
-    def __init__(self, room: int = 10) -> None:
-        self.room = room
+    def __init__(self, room: int = 10, *, closes: bool = True) -> None:
+        self.room, self.closes = room, closes
         self.opening = self.made = self.over = 0
 
     def __call__(self) -> Any:
@@ -38,7 +38,7 @@ class Counting:
 
 
 class Hello(asyncio.Protocol):
-    """Sends one word and closes the connection."""
+    """Sends one word and, as the counting says, closes the connection."""
 
     def __init__(self, counting: Counting) -> None:
         self.counting = counting
@@ -56,15 +56,18 @@ class Hello(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.counting.made += 1
         cast("asyncio.Transport", transport).write(b"hello")
-        transport.close()
+        if self.counting.closes:
+            transport.close()
 
 
 @asynccontextmanager
-async def serving(counting: Counting, handshake_s: float = 10) -> AsyncIterator[tuple[TlsServer, int]]:
+async def serving(
+    counting: Counting, handshake_s: float = 10, context: ssl.SSLContext | None = None
+) -> AsyncIterator[tuple[TlsServer, int]]:
     """Serve until the block ends; give the server and its port."""
     [sock] = listen(HOST, 0)
     port = sock.getsockname()[1]
-    server = cast("TlsServer", await serve_socket(sock, counting, OURS.server(), handshake_s))
+    server = cast("TlsServer", await serve_socket(sock, counting, context or OURS.server(), handshake_s))
     try:
         yield server, port
     finally:

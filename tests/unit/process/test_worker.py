@@ -144,9 +144,6 @@ def test_code_that_cannot_be_used_any_more() -> None:
         worker.use(told(0, "a"), told(1, "b", custom_strategies="none.py"))
 
 
-# ---- the start
-
-
 async def test_a_start_waits_for_configurations_that_follow() -> None:
     """It waits for all configurations of the parent, and for no other."""
     first = [told(0, "a", ready=True), told(1, "b"), told(2, "c", ready=True)]

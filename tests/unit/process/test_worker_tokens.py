@@ -41,11 +41,6 @@ class Worker(Beginning):
         await until(lambda: len(self.questions) >= number)
         return self.questions[number - 1]
 
-    def say(self, *told: messages.Message) -> None:
-        """Send messages of the parent, which arrive in one read."""
-        assert self.parent._transport is not None
-        self.parent._transport.write(b"".join(part for each in told for part in messages.encode_message(each)))
-
     async def request(self) -> tuple[int, list[str]]:
         """Return the status for the token, and the flags that it sees."""
         answer = begin(self.generations.entrance, key=TOKEN)
@@ -60,8 +55,7 @@ async def worker(*first: messages.EnvironmentOptions) -> AsyncIterator[Worker]:
     await connect_channel(here, made.parent)
     await connect_channel(there, made.link.channel)
     made.told.start()
-    commands = Mock(reload=made.told.use)  # nothing else runs that a command could end
-    made.link.start(made.generations.sources, commands)
+    made.link.start(made.generations.sources, Mock())
     try:
         yield made
     finally:
@@ -75,39 +69,19 @@ def opened(question: messages.TokenQuestion, environment: int) -> messages.Token
     return messages.TokenAnswer(question.number, [Admission(environment, False, scope, True)])
 
 
-@asynccontextmanager
-async def replaced(
-    name: str, flag: str, **present: Any
-) -> AsyncIterator[tuple[Worker, asyncio.Future[Any], messages.TokenQuestion]]:
-    """Run a worker whose only environment for the token gives its place to another one while a caller waits.
-
-    Yield the worker, the answer to the caller, and the second question of the worker.
-    """
+async def test_an_environment_that_takes_the_place_of_another_meanwhile() -> None:
+    """The answer about the former one of a name opens nothing of the present one, now or later: the parent is asked again."""
     other = told(1, "other")
     async with worker(told(0, "x", **DEVELOPMENT), other) as made:
         made.serve(0, "dev-flag")
         await turns()
         asking = asyncio.ensure_future(made.request())
-        made.say(opened(await made.question(), 0))
-        made.use(told(2, name, **present), other)
-        made.serve(2, flag)
-        yield made, asking, await made.question(2)
-        assert len(made.questions) == 2
-
-
-async def test_an_environment_that_takes_the_place_of_another_meanwhile() -> None:
-    """The answer about the former one of a name opens nothing of the present one, now or later: the parent is asked again."""
-    async with replaced("x", "prod-flag", **PRODUCTION) as (made, asking, question):
-        made.say(messages.TokenAnswer(question.number, [None]))
+        made.parent.send(opened(await made.question(), 0))
+        made.use(told(2, "x", **PRODUCTION), other)
+        made.serve(2, "prod-flag")
+        made.parent.send(messages.TokenAnswer((await made.question(2)).number, [None]))
         assert await asking == (401, []), "the parent says now that the token opens nothing"
-        assert await made.request() == (401, [])
-
-
-async def test_an_environment_that_has_another_name_meanwhile() -> None:
-    """A valid token is not refused: the second answer of the parent means the environment with its new name."""
-    async with replaced("y", "dev-flag", **DEVELOPMENT) as (made, asking, question):
-        made.say(opened(question, 2))
-        assert await asking == await made.request() == (200, ["dev-flag"])
+        assert await made.request() == (401, []) and len(made.questions) == 2
 
 
 async def test_a_token_that_a_waiting_environment_may_open() -> None:
@@ -119,7 +93,7 @@ async def test_a_token_that_a_waiting_environment_may_open() -> None:
         assert await made.request() == (401, []) and made.questions == []
         made.use(told(2, "x", **DEVELOPMENT), other)
         asking = asyncio.ensure_future(made.request())
-        made.say(messages.TokenAnswer((await made.question()).number, retry_s=1.0))
+        made.parent.send(messages.TokenAnswer((await made.question()).number, retry_s=1.0))
         assert await asking == (503, [])
 
 
@@ -130,9 +104,9 @@ async def test_a_refusal_is_forgotten_at_a_reload() -> None:
         made.serve(0, "dev-flag")
         await turns()
         asking = asyncio.ensure_future(made.request())
-        made.say(messages.TokenAnswer((await made.question()).number, [None]))
+        made.parent.send(messages.TokenAnswer((await made.question()).number, [None]))
         assert await asking == await made.request() == (401, []) and len(made.questions) == 1
         made.use(told(0, "x", **DEVELOPMENT), other)
         asking = asyncio.ensure_future(made.request())
-        made.say(opened(await made.question(2), 0))
+        made.parent.send(opened(await made.question(2), 0))
         assert await asking == (200, ["dev-flag"])

@@ -11,8 +11,6 @@ from flagsvc.testing import turns
 from support.evaluating import feature
 from unit.proxy.generation_scene import GenerationScene, Given, ask, left_over, running
 
-# ---- start and end
-
 
 def test_without_a_loop() -> None:
     """A feed is made for each environment, and nothing starts, stops or waits. The only environment has no name."""
@@ -53,9 +51,6 @@ async def test_draining() -> None:
     assert scene.names == {"": 1} and scene.open("key") == [["only"]]
     assert ask(scene.generations.entrance, "/readyz").status == 503
     assert scene.generations.readiness.find_objection() == "draining"
-
-
-# ---- adding and removing
 
 
 async def test_adding_and_removing() -> None:
@@ -99,9 +94,6 @@ async def test_an_added_one_is_announced() -> None:
     await turns()
     await scene.serve(2)
     assert len(scene.log.lines) == 1
-
-
-# ---- keys and tokens
 
 
 async def test_other_keys_and_tokens() -> None:
@@ -151,9 +143,6 @@ async def test_keys_that_move() -> None:
     assert scene.open("one", "two", "key-b") == [["a"], ["b"], ["b"]]
     scene.use({"b": {"client_keys": "one"}})
     assert scene.open("one", "two", "key-b") == [["b"], 401, 401]
-
-
-# ---- replacing
 
 
 async def test_a_replacement_answers_when_it_is_ready() -> None:
@@ -292,9 +281,6 @@ async def test_the_end_while_a_replacement_is_waited_for() -> None:
     assert scene.names == {"a": 0} and left_over() == []
 
 
-# ---- waiting
-
-
 async def test_waiting_for_all() -> None:
     """Each must have a configuration or have failed to get one, and at least one must have it."""
     scene = GenerationScene({"a": {}, "b": {}})
@@ -307,18 +293,6 @@ async def test_waiting_for_all() -> None:
     await waiting
     await scene.generations.stop()
     assert left_over() == []
-
-
-async def test_waiting_for_one_at_least() -> None:
-    """While all have failed, the first one that gets a configuration ends the wait."""
-    scene = GenerationScene({"a": {}, "b": {}})
-    waiting = asyncio.ensure_future(scene.generations.wait_ready())
-    for each in scene.made:
-        each.fail()
-    await turns()
-    assert not waiting.done() and not scene.generations.is_ready
-    scene.made[1].serve()
-    await waiting
 
 
 @pytest.mark.parametrize("change", ["remove", "replace", "add"])
@@ -355,9 +329,6 @@ async def test_a_wait_that_is_given_up() -> None:
     waiting.cancel()
     await asyncio.wait([waiting])
     assert left_over() == []
-
-
-# ---- what a replacement must not do
 
 
 async def test_a_stored_configuration_replaces_only_a_missing_one() -> None:

@@ -36,9 +36,6 @@ def origin_of(scene: GenerationScene, key: str = "", **headers: str) -> str | No
     return None if found is None else found.decode()
 
 
-# ---- keys
-
-
 async def test_looking_up_tokens_from_now_on() -> None:
     """The option belongs to an environment, so it changes in a running process."""
     scene = await running({}, client_keys="key", flagsvc_api_token="t")
@@ -75,9 +72,6 @@ async def test_keys_are_validated_in_all_environments() -> None:
         ]
 
 
-# ---- origins
-
-
 @pytest.mark.parametrize(
     ("origins", "joined"),
     [
@@ -106,9 +100,6 @@ def test_origins_that_change() -> None:
     assert after.reached is before.reached and after.rest == before.rest and after.rest[b"GET"].statuses == {404: 1}
     scene.use({"a": {"cors_origin": "https://new", "client_keys": "k"}, "b": {"cors_origin": "https://b"}})
     assert scene.generations.current.service is after, "it is made again only if the origins differ"
-
-
-# ---- what services share
 
 
 def test_limits_are_those_of_the_process() -> None:
@@ -143,9 +134,6 @@ def test_counts_of_a_replaced_environment_go_on() -> None:
     scene.open("key-a")
     assert counts.statuses == {200: 5}
     assert scene.environment("b").service.resources[b"/proxy"].endpoints[b"GET"].counts.statuses == {}
-
-
-# ---- the operators' address
 
 
 async def metrics(service: Contract, path: str = "/metrics") -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -118,10 +119,6 @@ async def test_a_storage_folder_that_is_open_to_all(tmp_path: Path, mode: int, s
 
 async def test_options_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An application refuses wrong custom code and an environment that cannot be made, and goes on with its keys and options."""
-
-    def refuse(given: ProxyOptions) -> NoReturn:
-        raise ConfigurationError(["no storage"])
-
     app = create_app(options(tmp_path, {"a": {}}))
     async with app:
         await app.ready(20)
@@ -129,7 +126,7 @@ async def test_options_that_are_refused(tmp_path: Path, monkeypatch: pytest.Monk
         given: dict[str, dict[str, object]] = {"a": {"client_keys": "new"}, "b": {}}
         with pytest.raises(ExtensionError, match="does not exist"):
             app.renew(options(tmp_path, given | {"b": {"custom_strategies": "none.py"}}))
-        monkeypatch.setattr("flagsvc.proxy.generations.feeds.make_storage", refuse)
+        monkeypatch.setattr("flagsvc.proxy.generations.feeds.make_storage", Mock(side_effect=ConfigurationError(["no storage"])))
         with pytest.raises(ConfigurationError, match="no storage"):
             app.renew(options(tmp_path, given))
         assert list(feeds(app)) == ["a"] and app.options is before is app._runtime.generations.setup.options

@@ -97,9 +97,6 @@ def test_where_known_tokens_are_stored() -> None:
     assert len(set(keys[0])) == 1 and len({*keys[0], *keys[1]}) == 1 + len(others)
 
 
-# ---- the store
-
-
 @pytest.mark.parametrize("provider", [MemoryStore(), PlainStore()], ids=["async", "plain"])
 async def test_what_is_saved_is_loaded(provider: MemoryStore | PlainStore) -> None:
     """The record is under its key, and nothing is there before."""

@@ -25,12 +25,9 @@ NOW = 1_750_000_000.0
         (404, "not-found"),
         (429, "throttled"),
         (500, "server"),
-        (503, "server"),
         (599, "server"),
         (600, "unexpected"),
         (400, "unexpected"),
-        (302, "unexpected"),
-        (204, "unexpected"),
         (304, "unexpected"),
     ],
 )

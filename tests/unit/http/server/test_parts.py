@@ -9,6 +9,7 @@ import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -238,12 +239,8 @@ class Mounted:
 
     async def start(self) -> tuple[asyncio.Task[None], Recorded]:
         """Return the task that answers, and its parts."""
-
-        async def nothing() -> None:
-            return
-
         scope = {"type": "http", "method": "GET", "path": "/stream", "query_string": b"", "headers": []}
-        task = asyncio.ensure_future(AsgiApp(self.contract, nothing, nothing)(scope, self.receive, self.send))
+        task = asyncio.ensure_future(AsgiApp(self.contract, AsyncMock(), AsyncMock())(scope, self.receive, self.send))
         await turns()
         return task, self.contract.made[0]
 

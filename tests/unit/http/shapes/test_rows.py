@@ -111,7 +111,6 @@ def test_a_value_becomes_what_javascript_makes_of_it(shape: Shape, value: Any, w
 
 REFUSED: list[tuple[Shape, Any, str]] = [
     (TEXT, [], "must be string. You sent []"),
-    (TEXT, {}, "must be string. You sent {}"),
     (Nullable(TEXT), ["a"], 'must be string. You sent ["a"]'),
     (Number(), "", 'must be number. You sent ""'),
     (Number(), "a", 'must be number. You sent "a"'),
@@ -131,12 +130,10 @@ REFUSED: list[tuple[Shape, Any, str]] = [
     (Boolean(), 2, "must be boolean. You sent 2"),
     (Array(TEXT), None, "must be array. You sent null"),
     (Array(TEXT), "a", 'must be array. You sent "a"'),
-    (Nullable(Array(TEXT)), "a", 'must be array. You sent "a"'),
     (Array(TEXT, min_items=1), [], "must NOT have fewer than 1 items. You sent []"),
     (Array(TEXT, max_items=1), [1, 2], "must NOT have more than 1 items. You sent [1,2]"),
     (Object(), None, "must be object. You sent null"),
     (Object(), [], "must be object. You sent []"),
-    (Object(), 5, "must be object. You sent 5"),
     (String(min_length=2), None, 'must NOT have fewer than 2 characters. You sent ""'),
     (String(min_length=2), 5, 'must NOT have fewer than 2 characters. You sent "5"'),
     (String(max_length=2), "abc", 'must NOT have more than 2 characters. You sent "abc"'),

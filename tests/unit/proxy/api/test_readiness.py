@@ -58,9 +58,6 @@ async def test_the_age_field() -> None:
     assert first == [(b"x-config-age", b"0")]
 
 
-# ---- several environments
-
-
 class Several:
     """The readiness of a process with environments, in the order in which they are added. `answers` tells of its workers."""
 

@@ -7,6 +7,7 @@ import stat
 import time
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -83,12 +84,8 @@ async def test_a_removal_counts_once_the_name_is_gone(tmp_path: Path, monkeypatc
     """A removed record is ours, even if the folder cannot be synced."""
     record_store = FileRecordStore(tmp_path, KEY)
     await record_store.put("0a", b"x")
-
-    def fail(*_: object) -> None:
-        raise OSError(5, "the disk is slow")
-
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", fail)
+        patch.setattr(os, "fsync", Mock(side_effect=OSError(5, "the disk is slow")))
         assert await record_store.remove("0a")
     assert not await record_store.remove("0a")
 

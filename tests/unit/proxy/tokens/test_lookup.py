@@ -9,8 +9,6 @@ from flagsvc.proxy.tokens.lookup import MAX_ASKED, MAX_WAITING
 from flagsvc.testing import FakeClock, turns
 from support.lookup_scene import FRONTEND, RATE, SERVER, lookup_scene
 
-# ---- questions
-
 
 async def test_a_caller_comes_while_a_question_is_on_its_way() -> None:
     """It waits for the same answer, also if the first one goes away; other tokens wait for the next question."""
@@ -67,9 +65,6 @@ async def test_a_pause_refills_the_budget_for_one_second_only() -> None:
     assert sum(each.done() for each in takes) == RATE + 1
     await clock.advance(1.0 / RATE)
     assert all(each.done() for each in takes)
-
-
-# ---- bounds for callers
 
 
 async def test_many_networks_have_a_bound_too() -> None:

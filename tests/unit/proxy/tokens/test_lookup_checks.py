@@ -14,8 +14,6 @@ from flagsvc.proxy.tokens.lookup import LONGEST_PAUSE_S, STORE_S
 from flagsvc.testing import FakeClock, turns
 from support.lookup_scene import AWAY, FRONTEND, INTERVAL_S, RATE, SERVER, LookupScene, MemoryTokens, lookup_scene
 
-# ---- on request
-
 
 async def test_a_request_while_a_question_is_on_its_way() -> None:
     """The answer may be older than the request: the token is asked about once more."""
@@ -94,9 +92,6 @@ async def test_the_regular_check_obeys_the_upstream() -> None:
         assert world.questions[2:] == [["a"]]
 
 
-# ---- after a restart
-
-
 async def test_a_restart_asks_again() -> None:
     """A stored token works at once when it is used, and is asked about then: one that was revoked ends."""
     clock = FakeClock()
@@ -111,9 +106,6 @@ async def test_a_restart_asks_again() -> None:
         assert (await other.find("a"), await other.find("b")) == (None, FRONTEND)
         await turns()
         assert len(other.questions) == 1, "each is asked about once"
-
-
-# ---- what is stored
 
 
 async def test_random_tokens_are_not_stored() -> None:
@@ -216,9 +208,6 @@ async def test_a_token_that_only_storage_knows() -> None:
         assert known_in(one) == {"of-both", "new", "later"} and one.lookup.book.find("of-one") is None
 
 
-# ---- an upstream that does not answer
-
-
 async def test_no_question_within_a_pause() -> None:
     """After a failure no caller waits and nothing is asked until the pause is over; it grows to a minute."""
     async with lookup_scene() as world:
@@ -287,9 +276,6 @@ async def test_nothing_is_asked_about_nothing() -> None:
         world.lookup._turn_away()
         await clock.advance(10)
         assert await late == 1.0 and world.questions == [["a"]]
-
-
-# ---- storage and the end
 
 
 async def test_what_storage_tells_is_told() -> None:

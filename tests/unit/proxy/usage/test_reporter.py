@@ -13,8 +13,6 @@ from unit.proxy.usage.usage_scene import DOWN, HangingUpstream, ReporterScene, r
 
 LOST = "usage metrics are lost: they could be neither sent nor stored"
 
-# ---- registration
-
 
 async def test_registration_is_retried_until_it_succeeds() -> None:
     """The back-off grows, Retry-After is obeyed, and the failure is logged once."""
@@ -36,9 +34,6 @@ async def test_registration_is_retried_until_it_succeeds() -> None:
         "the registration was taken",
     ]
     await world.reporter.stop()
-
-
-# ---- sending
 
 
 @pytest.mark.parametrize(
@@ -150,9 +145,6 @@ async def test_a_fault_nobody_thought_of_loses_no_counts_and_does_not_end_the_lo
         assert world.reporter.restarts == 1
         await world.interval()
         assert world.sent == [{"a": tally(1, 0)}]
-
-
-# ---- applications
 
 
 async def test_applications_have_their_own_posts() -> None:
