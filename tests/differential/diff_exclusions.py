@@ -277,7 +277,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
         (
             *(question("POST", "/client/metrics", usage(**{name: None})) for name in ("instanceId", "bucket")),
             *(question("POST", "/client/metrics", usage(bucket={**BUCKET, "toggles": {}, name: 5})) for name in ("start", "stop")),
-            *(counting(variants=variants) for variants in (None, {"v": 1.5})),
+            *(counting(**counts) for counts in ({"variants": None}, {"variants": {"v": 1.5}}, {"yes": 1.5, "no": 0})),
         ),
     ),
     Exclusion(

@@ -240,33 +240,6 @@ DESCRIPTION = Exclusion(
 
 # ---- the reference
 
-TAKEN_REPORTS = Exclusion(
-    "reports that a real server takes are taken",
-    "SDKs send them, and lose what they counted if they get a 400",
-    "behaviour: POST /proxy/client/metrics; decision 0016",
-    OK,
-)
-
-TWO_LEVELS = Exclusion(
-    "a query nests one level deep",
-    "a property is one text; the reference takes the text [object Object]",
-    "behaviour: Context by GET; decision 0010",
-    {
-        "status": 400,
-        "type": JSON,
-        "body": "json /query/properties/a",
-        "etag": None,
-        "again": None,
-        "toggles": None,
-        "order": None,
-    },
-)
-TOO_LARGE = Exclusion(
-    "a body over the limit is 413",
-    "the fault is the caller's; the reference says 500",
-    "behaviour: Size limits",
-    {"status": 413},
-)
 WITH_SEGMENTS = Exclusion(
     "the configuration has its segments",
     "the reference forgets them, and its readers would admit no user",

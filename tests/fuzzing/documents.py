@@ -15,16 +15,14 @@ from typing import Any
 from hypothesis import strategies as st
 
 from flagsvc.engine import operators
-from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.context import Context
 from flagsvc.engine.explain import explain
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.proxy.configuration import Holder, Poller, Preparer
-from flagsvc.proxy.configuration.stores import DocumentStorage
-from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog, etag_of
+from flagsvc.testing import etag_of
 from fuzzing import words
 from fuzzing.answers import check_toggles
 from fuzzing.rows import Row
+from support.polling import PollerScene, running
 
 OPERATORS = (*operators.OPERATORS, "NO_SUCH")
 STRATEGIES = (
@@ -198,41 +196,18 @@ def dumped(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-class World:
-    """A poller over a script of documents, and what evaluates the configuration it holds."""
-
-    def __init__(self, *script: bytes | Exception) -> None:
-        self.source = FakeSource(*script)
-        self.store = MemoryStore()
-        self.clock, self.log = FakeClock(), RecordingLog()
-        self.holder = Holder()
-        self.poller = Poller(
-            self.source,
-            self.holder,
-            Preparer(Compiler(CompileOptions())),
-            DocumentStorage(self.store, "key", self.log),
-            clock=self.clock,
-            log=self.log,
-            draw=lambda: 0.0,
-            refresh_ms=5000,
-        )
-
-    async def rounds(self, count: int) -> None:
-        """Let the poller ask so many times, and check that it is not broken."""
-        for _ in range(count):
-            await self.clock.advance(await asyncio.wait_for(self.clock.next_sleep(), 20))
-        assert self.poller.restarts == 0, self.log.lines
-        assert not self.log.at("error", "fatal"), self.log.lines
+async def rounds(world: PollerScene, count: int) -> None:
+    """Let the poller ask so many times, and check that it is not broken."""
+    for _ in range(count):
+        await asyncio.wait_for(world.round(), 20)
+    assert world.poller.restarts == 0, world.log.lines
+    assert not world.log.at("error", "fatal"), world.log.lines
 
 
-async def polled(body: bytes) -> World:
+async def polled(body: bytes) -> PollerScene:
     """Return the world after a good document, then `body` two times."""
-    world = World(GOOD, body)
-    world.poller.start()
-    try:
-        await world.rounds(3)
-    finally:
-        await world.poller.stop()
+    async with running(GOOD, body) as world:
+        await rounds(world, 3)
     return world
 
 

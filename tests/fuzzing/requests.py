@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from http import HTTPMethod
 from typing import Any
 
@@ -266,23 +265,12 @@ def whole_row(proxy: Fuzzed, given: Any) -> None:
     proxy.ask(proxy.keyed(Sent(method, path, query, (*sent, *described), parts), key))
 
 
-def json_row(proxy: Fuzzed, given: Any) -> None:
-    """Plain JSON is answered with 200 or with a 400 that says what is wrong."""
-    path, value = given
-    body = json.dumps(value).encode()
-    described = ((b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)))
-    got = proxy.ask(proxy.keyed(Sent("POST", path, headers=described, body=(body,))))
-    assert got.status in {200, 404, 501} or (got.status == 400 and got.json().keys() & {"error", "message"}), got
-
-
 methods = st.sampled_from(METHODS) | st.text(st.characters(max_codepoint=255), max_size=5)
 ROWS: tuple[Row[Fuzzed], ...] = (
     Row("query strings", st.tuples(st.sampled_from(EVALUATING), queries), query_row, 150),
     Row("bodies of a look-up", st.tuples(st.sampled_from(EVALUATING), keys, bodies(lookups)), body_row, 120),
     Row("bodies of a report", st.tuples(st.sampled_from(POSTED[3:]), keys, bodies(reports)), body_row, 80),
     Row("bodies of anything", st.tuples(st.sampled_from(POSTED), keys, bodies(words.values)), body_row, 60),
-    Row("look-ups", st.tuples(st.sampled_from(EVALUATING), lookups), json_row, 80),
-    Row("reports", st.tuples(st.sampled_from(POSTED[3:]), reports), json_row, 80),
     Row("headers", st.tuples(st.sampled_from(METHODS), st.sampled_from(READ), keys, headers), header_row, 120),
     Row("large headers", st.tuples(st.sampled_from(METHODS), st.sampled_from(READ), keys, large), header_row, 40),
     Row("paths and methods", st.tuples(methods, paths, keys), path_row, 120),
