@@ -54,12 +54,7 @@ QUERIES = (
 BODIES = (
     post("a context", {"context": CONTEXT}),
     post("no body and no type", b"", **NO_TYPE),
-    post(
-        "a type of a vendor",
-        b'{"context":{"userId":"7"}}',
-        type="application/vnd.api+json",
-        but=(ours.ERRORS_ARE_JSON,),
-    ),
+    post("a type of a vendor", b'{"context":{"userId":"7"}}', type="application/vnd.api+json", but=(ours.ERRORS_ARE_JSON,)),
     post("a form", b"userId=7", type="application/x-www-form-urlencoded", but=(ours.ERRORS_ARE_JSON,)),
     post("chosen flags", {"context": CONTEXT, "toggles": ["for-user", "off", "for-user", "nobody"]}, counts="for-user"),
     post("a query beside the body", {"context": {"userId": "8"}}, f"{URL}?region=eu"),
@@ -82,11 +77,7 @@ REPORTS = (
     post("counts with a server-side token", usage("page", "table"), METRICS, SERVICE_KEY, counts="table"),
     post("counts without an application", usage("page", "by-plan", appName=None), METRICS),
     post(
-        "counts of an unknown flag",
-        usage("page", "ann@example.com"),
-        METRICS,
-        counts="ann@example.com",
-        but=(ours.UNKNOWN_FLAGS,),
+        "counts of an unknown flag", usage("page", "ann@example.com"), METRICS, counts="ann@example.com", but=(ours.UNKNOWN_FLAGS,)
     ),
     post("counts without a key", usage("page", "by-plan"), METRICS, ""),
     post("a registration", registration("page-app"), REGISTER, registers="page-app"),

@@ -27,7 +27,7 @@ from support.polling import PollerScene, running
 OPERATORS = (*operators.OPERATORS, "NO_SUCH")
 STRATEGIES = (
     "default", "userWithId", "gradualRolloutUserId", "gradualRolloutSessionId", "gradualRolloutRandom", "flexibleRollout",
-    "remoteAddress", "applicationHostname", "noSuchStrategy",
+    "remoteAddress", "applicationHostname", "noSuchStrategy"
 )  # fmt: skip
 PARAMETERS = {
     "userIds": "1, 2,a", "percentage": "50", "groupId": "group", "rollout": "60", "stickiness": "default", "IPs": "10.0.0.0/8,::1",
@@ -39,12 +39,7 @@ CONTEXTS = (
     Context(),
     Context(user_id="7", session_id="s", remote_address="10.1.2.3", properties={"a": "1.2.3", "b": "", "c": "2026-01-01"}),
     Context(
-        app_name="x",
-        environment="y",
-        user_id="Ω🧦",
-        remote_address="::ffff:10.0.0.1",
-        current_time=1e14,
-        properties={"a": "NaN"},
+        app_name="x", environment="y", user_id="Ω🧦", remote_address="::ffff:10.0.0.1", current_time=1e14, properties={"a": "NaN"}
     ),
 )
 
@@ -79,7 +74,7 @@ def valid() -> dict[str, Any]:
     features += [
         {"name": "child", "enabled": True, "strategies": [], "dependencies": [{"feature": "operator IN",
         "enabled": True, "variants": ["v1"]}]},
-        {"name": "grandchild", "enabled": True, "strategies": [], "dependencies": [{"feature": "child"}]},
+        {"name": "grandchild", "enabled": True, "strategies": [], "dependencies": [{"feature": "child"}]}
     ]  # fmt: skip
     segments = [{"id": at, "name": f"segment {at}", "constraints": constraints[at : at + 2]} for at in (0, 1, 2)]
     return {"version": 2, "features": features, "segments": segments}
@@ -263,11 +258,7 @@ def assert_evaluates(snapshot: Snapshot) -> None:
             check_toggles(content)
         states = {toggle["name"]: toggle["enabled"] for toggle in everything["toggles"]}
         assert [toggle["enabled"] for toggle in json.loads(named)["toggles"]] == on
-        assert dict(zip(names, on, strict=True)) == {
-            **states,
-            "nowhere": states.get("nowhere", False),
-            "": states.get("", False),
-        }
+        assert dict(zip(names, on, strict=True)) == {**states, "nowhere": states.get("nowhere", False), "": states.get("", False)}
         for explanation in explain(snapshot, context, None):
             assert explanation.to_text() and json.dumps(explanation.to_json())
             assert explanation.enabled is states[explanation.name], explanation.to_text()
@@ -277,12 +268,7 @@ whole = patched().map(dumped)
 ROWS: tuple[Row[asyncio.Runner], ...] = (
     Row("documents with odd parts", whole, document_row, 200),
     Row("damaged documents", words.damaged(st.just(dumped(VALID)) | st.just(GOOD)), document_row, 80),
-    Row(
-        "JSON of any shape",
-        words.texts() | st.fixed_dictionaries({"features": words.values}).map(dumped),
-        document_row,
-        80,
-    ),
+    Row("JSON of any shape", words.texts() | st.fixed_dictionaries({"features": words.values}).map(dumped), document_row, 80),
     Row("bytes", st.binary(max_size=100) | st.sampled_from(words.UNUSUAL), document_row, 60),
     Row("bystanders", one_bad_feature(), bystander_row, 150),
 )

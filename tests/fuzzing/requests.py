@@ -12,14 +12,7 @@ from fuzzing.answers import Sent
 from fuzzing.proxy import KEY, TOKEN, Fuzzed
 from fuzzing.rows import Row
 
-EVALUATING = (
-    b"/proxy",
-    b"/proxy/all",
-    b"/PROXY/",
-    b"/api/frontend",
-    b"/api//frontend/all/",
-    b"/api/frontend/features/on",
-)
+EVALUATING = (b"/proxy", b"/proxy/all", b"/PROXY/", b"/api/frontend", b"/api//frontend/all/", b"/api/frontend/features/on")
 REPORTED = (b"/client/metrics", b"/all/client/metrics", b"/client/register")
 POSTED = (*EVALUATING, *(url + path for url in (b"/proxy", b"/api/frontend") for path in REPORTED))
 READ = (
@@ -71,7 +64,7 @@ HEADER_PIECES: dict[bytes, tuple[bytes, ...]] = {
     b"accept-encoding": (b"gzip", b"*", b"identity", b"br", b";q=", b"0", b"0.5", b",", b" ", b";", b"=", b"q", b"x-gzip", b"\xff"),
     b"x-forwarded-for": (
         b"127.0.0.1", b"::1", b"::ffff:10.0.0.1", b"fe80::1%eth0", b"10.0.0.0/8", b",", b" ", b"unknown", b"[::1]:80", b"1.2.3.4:5",
-        b"999.1.1.1", b"\xff", b"::" * 20, b"0x7f.1", b"2130706433", b"\xb2", b"1.2.3", b"_hidden", b'for="1.1.1.1"',
+        b"999.1.1.1", b"\xff", b"::" * 20, b"0x7f.1", b"2130706433", b"\xb2", b"1.2.3", b"_hidden", b'for="1.1.1.1"'
     ),
     b"origin": (b"null", b"https://", b"http://", b"a.example.com", b"*", b":443", b"\xff", b"%0d%0a", b"https://app.example.com"),
     b"access-control-request-headers": (b"authorization", b",", b" ", b"x-" + b"y" * 200, b"\xff", b";", b"<script>"),
@@ -193,11 +186,7 @@ samples = st.fixed_dictionaries(
 )
 impact_metrics = st.lists(
     st.fixed_dictionaries(
-        {
-            "name": st.sampled_from(("on", "Ω")),
-            "help": st.just("h"),
-            "type": st.sampled_from(("counter", "gauge", "histogram")),
-        },
+        {"name": st.sampled_from(("on", "Ω")), "help": st.just("h"), "type": st.sampled_from(("counter", "gauge", "histogram"))},
         optional={"samples": st.lists(samples, max_size=3) | words.values},
     )
     | words.values,
@@ -278,6 +267,6 @@ ROWS: tuple[Row[Fuzzed], ...] = (
         "whole requests",
         st.tuples(st.sampled_from(METHODS), st.sampled_from(READ + POSTED) | paths, queries, keys, headers, bodies(lookups)),
         whole_row,
-        80,
+        80
     ),
 )  # fmt: skip

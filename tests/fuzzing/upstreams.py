@@ -27,7 +27,7 @@ STATUS_LINES = (
     b"HTTP/1.1 200 OK", b"HTTP/1.1 304 Not Modified", b"HTTP/1.1 401 No", b"HTTP/1.1 403 No", b"HTTP/1.1 404 No",
     b"HTTP/1.1 429 Slow", b"HTTP/1.1 500 Oh", b"HTTP/1.1 503 Oh", b"HTTP/1.1 302 Found", b"HTTP/1.1 307 There",
     b"HTTP/1.1 204 Nothing", b"HTTP/1.1 100 Continue", b"HTTP/1.1 999 What", b"HTTP/1.0 200 OK", b"HTTP/9.9 200 OK",
-    b"HTTP/1.1 20x", b"HTTP/1.1  200", b"ICY 200 OK", b"",
+    b"HTTP/1.1 20x", b"HTTP/1.1  200", b"ICY 200 OK", b""
 )  # fmt: skip
 FIELDS = (
     b"content-type: application/json", b"content-type: text/html", b"content-type: \xff", b"content-encoding: gzip",

@@ -9,15 +9,7 @@ import pytest
 
 from flagsvc.core.errors import DocumentError
 from flagsvc.engine.compile import CompileOptions, compile_document
-from fuzzing.documents import (
-    EDGES,
-    KINDS,
-    ROWS,
-    assert_bystanders,
-    assert_evaluates,
-    polled,
-    with_edge,
-)
+from fuzzing.documents import EDGES, KINDS, ROWS, assert_bystanders, assert_evaluates, polled, with_edge
 from fuzzing.rows import Row, no_hang, run
 from fuzzing.upstreams import ROWS as UPSTREAM_ROWS
 
