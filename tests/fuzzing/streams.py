@@ -73,7 +73,7 @@ BROKEN = (
     b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
     b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", b"GET / HTTP/1.1\r\n: no name\r\n\r\n",
     b"GET / HTTP/1.1\r\nno colon\r\n\r\n", b"GET / HTTP/1.1\r\n folded\r\n\r\n", b"\x16\x03\x01\x02\0",
-    b"GET http:///x HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"5\r\nhello\r\n", b"0\r\n\r\n",
+    b"GET http:///x HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"5\r\nhello\r\n", b"0\r\n\r\n"
 )  # fmt: skip
 
 whole = st.lists(st.sampled_from(GOOD + EARLY + ODD), min_size=1, max_size=6).map(b"".join)
