@@ -51,7 +51,7 @@ class Templates:
         self._environment.globals |= FUNCTIONS | {"static": static}
         self._environment.filters |= {
             "segment": segment,
-            "isolate": isolate,
+            "isolate": isolate_value,
             "isolate_quoted": isolate_quoted,
             "isolated": isolated,
             "initials": initials,
@@ -88,6 +88,11 @@ def segment(text: str) -> str:
 def by_name(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return rows by their names."""
     return {each["name"]: each for each in rows}
+
+
+def isolate_value(value: object) -> str:
+    """Return a value as a text for a sentence, a title or an option: it changes the direction of nothing around it."""
+    return "" if value is None else isolate(str(value))
 
 
 WORDS: Final = re.compile(r"[^\W_]+")

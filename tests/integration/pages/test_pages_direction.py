@@ -71,7 +71,7 @@ def prepared(client: AppClient) -> None:
 LINK = re.compile(r'(?:href|data-hx-get|action)="(/ui[^"#]*)')
 NO_PAGES = re.compile(r"\.(json|jsonl|css|js|svg)(\?|$)|/ui/(live|alive)")
 NUMBER = re.compile(r"[0-9a-f]{8}-[0-9a-f-]+|\d+|=[^&]*")
-TYPED = re.compile(r'<(?:input|textarea) name="([^"]+)"[^>]* dir="auto"')
+TYPED = re.compile(r'<(?:input|textarea)(?=[^>]* dir="auto")[^>]* name="([^"]+)"')
 NOT_READ = {
     "/ui",
     "/ui/arrived/:groupId",
