@@ -85,6 +85,19 @@ def test_a_switch_without_an_answer(server: OurFlagServer, page: Browser) -> Non
     assert is_on(server) is not before
 
 
+def test_a_switch_that_asks_without_an_answer(server: OurFlagServer, page: Browser) -> None:
+    """The switch of production leads to a question. Offline it says the same, and after a way back it can be pressed again."""
+    asking = SWITCH.replace("development", "production")
+    with offline(page):
+        page.run(f"{asking}.click()")
+        page.wait_for(f"{SAID} === 'Not switched: the server did not answer. Try again.'")
+    for _ in range(2):
+        page.run(f"{asking}.click()")
+        page.wait_for("location.pathname.endsWith('/flags/new/production/switch')")
+        page.run("history.back()")
+        page.wait_for(f"location.pathname.endsWith('/flags') && document.readyState === 'complete' && {ANSWERED}")
+
+
 def test_a_second_press_does_nothing(server: OurFlagServer, page: Browser) -> None:
     """While the server hangs, the switch is busy and takes no further press. When the server goes on, it was switched once."""
     before, kinds = is_on(server), ("feature-environment-enabled", "feature-environment-disabled")

@@ -5,7 +5,7 @@ A page that saves nothing because someone else changed the same meanwhile says w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
@@ -40,6 +40,18 @@ RANGES: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": t
 """What LAST may be. It counts where no day is given."""
 FILTERS = ("q", *EXACT, ACTOR, *DAYS, LAST)
 """What the address may have besides the number of the page."""
+WORDS: Final = {
+    "feature": "flag",
+    "project": "project",
+    "environment": "environment",
+    "type": "what",
+    ACTOR: "who",
+    "way": "how",
+    "groupId": "done together",
+    "from": "from",
+    "to": "to",
+}
+"""Filter → what the page calls it."""
 LAST_EVENTS: Final = 10_000
 """The events whose authors the filter offers: to look at all of 100,000 takes 80 ms."""
 LINES: Final = "/history.jsonl"
@@ -65,6 +77,7 @@ def show(call: ApiCall) -> Answer:
         "most_lines": MOST_LINES,
         "filters": {name: given.get(name, "") for name in FILTERS},
         "choices": offered,
+        "active": list(describe_filters(given, offered)),
         "address": urlencode(given),
         "ranges": [describe_range(given, each) for each in RANGES],
     }
@@ -85,6 +98,14 @@ def describe_range(given: dict[str, str], name: str) -> Json:
     """Return the filters for the last hour, day or week, as an address, and whether they are chosen."""
     address = urlencode(without(given, *DAYS) | {LAST: name})
     return {"name": name, "address": address, "chosen": given.get(LAST) == name}
+
+
+def describe_filters(given: dict[str, str], offered: dict[str, list[dict[str, str]]]) -> Iterator[Json]:
+    """Give the filters that are on: each in words, and the address without it."""
+    texts = {(name, each["value"]): each["text"] for name, rows in offered.items() for each in rows}
+    for name, word in WORDS.items():
+        if name in given:
+            yield {"words": f"{word}: {texts.get((name, given[name]), given[name])}", "without": urlencode(without(given, name))}
 
 
 def read_search(call: ApiCall, given: dict[str, str]) -> EventSearch:
