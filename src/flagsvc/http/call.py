@@ -31,6 +31,8 @@ SDK: Final = 17
 USER: Final = 18
 GROUPS: Final = 19
 """The last two are what a proxy in front says of a person; their names are options."""
+SPARE_KEY: Final = 20
+"""A header with the key for callers who do not send the key's own header."""
 HOST: Final = 104
 """The connection reads a Host, too."""
 
@@ -93,7 +95,8 @@ class Call:
     key came in several lines. `limit` is the most bytes of body to read; 0 for none, because the body of a GET is never read.
     `depth` is the deepest allowed nesting of its JSON. `huge` tells that the body is so large that the connection should be closed
     and not drained. `handler` answers the call: the contract, or what the contract has chosen. `key_pending` tells that the key is
-    checked later, after the body has arrived, and `is_counted` that the request counts for the rate of its address already.
+    checked later, after the body has arrived, and `is_counted` that the request counts for the rate of its address already. With
+    `has_spare_key`, the key came in the spare header.
     """
 
     def __init__(self, request: Request) -> None:
@@ -106,6 +109,7 @@ class Call:
         self.size: i64 = 0
         self.started: float = 0.0
         self.key: bytes | None = None
+        self.has_spare_key: bool = False
         self.keyed_twice: bool = False
         self.origin: bytes | None = None
         self.if_none_match: bytes | None = None
@@ -137,8 +141,9 @@ class Call:
     def put(self, kind: i64, value: bytes) -> None:
         """Set the attribute of a header."""
         if kind == KEY:
-            if self.key is None:
+            if self.key is None or self.has_spare_key:
                 self.key = value
+                self.has_spare_key = False
             else:
                 self.keyed_twice = True
         elif kind == ACCEPT_ENCODING:
@@ -178,6 +183,11 @@ class Call:
         """
         if kind == HOST:
             self.host = value
+            return
+        if kind == SPARE_KEY:
+            if self.key is None:
+                self.key = value
+                self.has_spare_key = True
             return
         if self.others is None:
             self.others = {}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, Throttle
 from flagsvc.engine.fragments import AnswerShape
-from flagsvc.http.call import HEADERS, KEY, Endpoint, FunctionHandler, Handler, Resource, RouteCounts, StatusCounts
+from flagsvc.http.call import HEADERS, KEY, SPARE_KEY, Endpoint, FunctionHandler, Handler, Resource, RouteCounts, StatusCounts
 from flagsvc.http.keys import KeyCheck, Keys, KeySet
 from flagsvc.http.messages import UNREAD
 from flagsvc.http.metrics import METHODS, UNMATCHED, method_label
@@ -147,7 +147,11 @@ def build(
             for dialect, parts in served
             for prefix in dialect.prefixes
         ],
-        headers={**HEADERS, settings.client_keys_header_name.encode("latin-1"): KEY},
+        headers={
+            **HEADERS,
+            **{each.spare_header.encode(): SPARE_KEY for each, _ in served if each.spare_header and each.name in settings.dialects},
+            settings.client_keys_header_name.encode("latin-1"): KEY,
+        },
         resources=resources,
         named_resources=[(path.rpartition(b"{")[0], resource) for path, resource in resources.items() if path.endswith(b"}")],
         hints=hints,

@@ -155,6 +155,7 @@ class Dialect:
     `wire_format` reads keys and contexts and writes errors. `handlers` maps the handler names of the rows to functions that
     make a handler. `shapes` are the named shapes of bodies and answers, in the order of the OpenAPI document; `error` is the one of
     its errors. `hints` tell for paths that are no routes what a caller may have meant; `{base}` in a text is the base path.
+    The key is also read from `spare_header`, if there is one and the key's own header is missing.
     """
 
     name: str
@@ -165,6 +166,7 @@ class Dialect:
     shapes: tuple[Named, ...] = ()
     error: Named = ERROR
     hints: Mapping[str, str] = field(default_factory=dict)
+    spare_header: str = ""
 
     def __post_init__(self) -> None:
         """Write into the rows what they have from their dialect."""

@@ -11,7 +11,9 @@ from flagsvc.settings.option import Scope, Section, option
 LISTED, LOOKED_UP = "static", "upstream"
 """The values of tokenValidation."""
 DIALECTS = ("proxy", "frontend", "client")
-"""The names of the dialects of the proxy (decision 0011)."""
+"""The dialects of the proxy that are on by default (decision 0011)."""
+OFREP = "ofrep"
+"""The dialect that also tells the names of toggles that are off."""
 
 
 class CallerOptions(Options):
@@ -100,9 +102,10 @@ class CallerOptions(Options):
     dialects: tuple[str, ...] = option(
         "dialects",
         reads=("FLAGSVC_DIALECTS",),
-        kind=of.choices(DIALECTS),
+        kind=of.choices((*DIALECTS, OFREP)),
         default=DIALECTS,
-        help="the APIs that callers may use: /proxy (proxy), /api/frontend (frontend), /api/client (client)",
+        help="the APIs that callers may use: /proxy (proxy), /api/frontend (frontend), /api/client (client), /ofrep (ofrep), which"
+        " also tells the disabled toggles",
         advanced=True,
     )
     body_limit: Size = option(

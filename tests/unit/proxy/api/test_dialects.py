@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from flagsvc.engine.context import Context
+from flagsvc.engine.features import Toggle, ToggleOutcome
 from flagsvc.engine.fragments import PLAIN, AnswerShape
 from flagsvc.http.messages import Headers, HttpError
 from flagsvc.proxy.api.client import Register
@@ -23,9 +24,9 @@ from support.serving import FakeSnapshot, Serving
 class ShoutedShape(AnswerShape):
     """Toggles in capitals."""
 
-    def fragment(self, plain: bytes, enabled: bool) -> bytes:
+    def fragment(self, outcome: ToggleOutcome, toggle: Toggle | None) -> bytes:
         """Return the toggle in capitals."""
-        return plain.upper()
+        return outcome.fragment.upper()
 
 
 class ShapedSnapshot(FakeSnapshot):
@@ -33,7 +34,7 @@ class ShapedSnapshot(FakeSnapshot):
 
     def enabled(self, context: Context, shape: AnswerShape = PLAIN) -> bytes:
         """Return the body in the shape."""
-        return shape.fragment(super().enabled(context), True)
+        return shape.fragment(ToggleOutcome(True, None, super().enabled(context)), None)
 
 
 class ShoutedFormat(WireFormat):
