@@ -32,7 +32,9 @@ USER: Final = 18
 GROUPS: Final = 19
 """The last two are what a proxy in front says of a person; their names are options."""
 SPARE_KEY: Final = 20
-"""A header with the key for callers who do not send the key's own header."""
+"""Where OpenFeature providers send the key, unless they send it in the key's own header."""
+OFREP_PATH: Final = b"/ofrep/"
+"""The spare header counts only in such a path: anywhere else a gateway in front may have set it for itself."""
 HOST: Final = 104
 """The connection reads a Host, too."""
 
@@ -54,6 +56,7 @@ HEADERS: Final[dict[bytes, int]] = {
     b"transfer-encoding": TRANSFER_ENCODING,
     b"access-control-request-headers": REQUESTED_HEADERS,
     b"unleash-client-spec": CLIENT_SPEC,
+    b"x-api-key": SPARE_KEY,
 }
 """The headers that the service reads. The name of the client key's header is an option."""
 
@@ -185,7 +188,7 @@ class Call:
             self.host = value
             return
         if kind == SPARE_KEY:
-            if self.key is None:
+            if self.key is None and OFREP_PATH in self.request.path.lower():
                 self.key = value
                 self.has_spare_key = True
             return

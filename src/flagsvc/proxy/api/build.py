@@ -11,7 +11,7 @@ from typing import NamedTuple
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, Throttle
 from flagsvc.engine.fragments import AnswerShape
-from flagsvc.http.call import HEADERS, KEY, SPARE_KEY, Endpoint, FunctionHandler, Handler, Resource, RouteCounts, StatusCounts
+from flagsvc.http.call import HEADERS, KEY, Endpoint, FunctionHandler, Handler, Resource, RouteCounts, StatusCounts
 from flagsvc.http.keys import KeyCheck, Keys, KeySet
 from flagsvc.http.messages import UNREAD
 from flagsvc.http.metrics import METHODS, UNMATCHED, method_label
@@ -147,11 +147,7 @@ def build(
             for dialect, parts in served
             for prefix in dialect.prefixes
         ],
-        headers={
-            **HEADERS,
-            **{each.spare_header.encode(): SPARE_KEY for each, _ in served if each.spare_header and each.name in settings.dialects},
-            settings.client_keys_header_name.encode("latin-1"): KEY,
-        },
+        headers={**HEADERS, settings.client_keys_header_name.encode("latin-1"): KEY},
         resources=resources,
         named_resources=[(path.rpartition(b"{")[0], resource) for path, resource in resources.items() if path.endswith(b"}")],
         hints=hints,
@@ -236,7 +232,7 @@ def make_dialects(
 def make_hints(settings: ServiceSettings, rows: Sequence[ProxyRoute], dialects: Sequence[Dialect]) -> dict[bytes, str]:
     """Return what callers of paths that are no routes may have meant, by path in lower case."""
     base = settings.base_path
-    spoken = (each for each in dialects if each.name in settings.dialects)
+    spoken = (each for each in dialects if each.name in settings.spoken)
     pairs = chain(
         ((row.place(base), row.hint_while_off(settings)) for row in rows),
         ((f"{base}{path}", text.format(base=base)) for each in spoken for path, text in each.hints.items()),

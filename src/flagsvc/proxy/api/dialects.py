@@ -397,8 +397,8 @@ OFREP = Dialect(
             path=FLAGS_PATH,
             handler="bulk",
             summary="Evaluate every toggle, for OpenFeature providers in browsers and apps",
-            description="A toggle that is off is listed, too. If its variants have payloads, the value is the payload of the variant, "
-            "and the key `NAME:enabled` tells whether the toggle is on.",
+            description="A toggle that is off is listed, too. If its variants have payloads, the value is the payload of the "
+            "variant, and the key `NAME:enabled` tells whether the toggle is on.",
             result=ALL_EVALUATED,
             auth=Auth.CLIENT,
             **BY_TARGET,
@@ -420,7 +420,6 @@ OFREP = Dialect(
     },
     shapes=(EVALUATED, ALL_EVALUATED, EVALUATES, OFREP_ERROR),
     error=OFREP_ERROR,
-    spare_header="x-api-key",
 )
 
 

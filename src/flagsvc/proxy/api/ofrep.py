@@ -1,8 +1,8 @@
 """OFREP, OpenFeature's remote protocol: contexts, values and errors (dialects: OpenFeature Remote Evaluation Protocol). Compiled.
 
-A key of the protocol is the name of a toggle. Its value is whether the toggle is on. If variants of the toggle have payloads, the
-value is the payload of the variant, and without a payload there is no value, so that the caller's code has its default. Whether such
-a toggle is on tells the key `NAME:enabled`; no name of a toggle has a colon.
+A key of the protocol is the name of a toggle, and its value is whether the toggle is on. If variants of the toggle have payloads,
+the value is the payload of the variant. Without a payload there is no value, so that the caller's code has its default. The key
+`NAME:enabled` tells whether such a toggle is on; no name of a toggle has a colon.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class ProxyRoute(RouteRow):
 
     def is_spoken(self, settings: ServiceSettings) -> bool:
         """Return whether the dialect of the route is switched on."""
-        return not self.dialect or self.dialect in settings.dialects
+        return not self.dialect or self.dialect in settings.spoken
 
     def is_known(self, settings: ServiceSettings) -> bool:
         """Return whether the path is known. A route that is off answers with its status; with 404 its path is unknown."""
@@ -97,7 +97,7 @@ class ProxyRoute(RouteRow):
     def hint_while_off(self, settings: ServiceSettings) -> str:
         """Return how to switch the route on, if its path is unknown while it is off and callers may know that; else nothing."""
         if not self.is_spoken(settings):
-            return f"the dialect `{self.dialect}` is switched off (option `dialects`)"
+            return f"the dialect `{self.dialect}` is switched off (option `{'ofrep' if self.dialect == 'ofrep' else 'dialects'}`)"
         return "" if self.condition is None or self.is_known(settings) else self.condition.hint
 
     def place(self, base: str) -> str:
@@ -155,7 +155,6 @@ class Dialect:
     `wire_format` reads keys and contexts and writes errors. `handlers` maps the handler names of the rows to functions that
     make a handler. `shapes` are the named shapes of bodies and answers, in the order of the OpenAPI document; `error` is the one of
     its errors. `hints` tell for paths that are no routes what a caller may have meant; `{base}` in a text is the base path.
-    The key is also read from `spare_header`, if there is one and the key's own header is missing.
     """
 
     name: str
@@ -166,7 +165,6 @@ class Dialect:
     shapes: tuple[Named, ...] = ()
     error: Named = ERROR
     hints: Mapping[str, str] = field(default_factory=dict)
-    spare_header: str = ""
 
     def __post_init__(self) -> None:
         """Write into the rows what they have from their dialect."""

@@ -11,9 +11,7 @@ from flagsvc.settings.option import Scope, Section, option
 LISTED, LOOKED_UP = "static", "upstream"
 """The values of tokenValidation."""
 DIALECTS = ("proxy", "frontend", "client")
-"""The dialects of the proxy that are on by default (decision 0011)."""
-OFREP = "ofrep"
-"""The dialect that also tells the names of toggles that are off."""
+"""The names of the dialects of the proxy (decision 0011)."""
 
 
 class CallerOptions(Options):
@@ -99,13 +97,20 @@ class CallerOptions(Options):
         help="answer /proxy/all, which also tells the disabled toggles",
         scope=Scope.INHERITED,
     )
+    ofrep: bool = option(
+        "ofrep",
+        reads=("FLAGSVC_OFREP",),
+        kind=of.BOOLEAN,
+        default=False,
+        help="answer OpenFeature providers at /ofrep, which also tells the disabled toggles",
+        scope=Scope.INHERITED,
+    )
     dialects: tuple[str, ...] = option(
         "dialects",
         reads=("FLAGSVC_DIALECTS",),
-        kind=of.choices((*DIALECTS, OFREP)),
+        kind=of.choices(DIALECTS),
         default=DIALECTS,
-        help="the APIs that callers may use: /proxy (proxy), /api/frontend (frontend), /api/client (client), /ofrep (ofrep), which"
-        " also tells the disabled toggles",
+        help="the APIs that callers may use: /proxy (proxy), /api/frontend (frontend), /api/client (client)",
         advanced=True,
     )
     body_limit: Size = option(
