@@ -94,12 +94,11 @@ class Call:
     """A request: the facts of its head, and its endpoint.
 
     The header attributes are None if the header is missing. The lines of a list header are joined with commas; of any other header
-    the first line counts. `others` has headers that only the flag server reads, by kind; see `other`. `keyed_twice` tells that the
+    the first line counts. `others` has headers that few callers send, by kind; see `other`. `keyed_twice` tells that the
     key came in several lines. `limit` is the most bytes of body to read; 0 for none, because the body of a GET is never read.
     `depth` is the deepest allowed nesting of its JSON. `huge` tells that the body is so large that the connection should be closed
     and not drained. `handler` answers the call: the contract, or what the contract has chosen. `key_pending` tells that the key is
-    checked later, after the body has arrived, and `is_counted` that the request counts for the rate of its address already. With
-    `has_spare_key`, the key came in the spare header.
+    checked later, after the body has arrived, and `is_counted` that the request counts for the rate of its address already.
     """
 
     def __init__(self, request: Request) -> None:
@@ -112,7 +111,6 @@ class Call:
         self.size: i64 = 0
         self.started: float = 0.0
         self.key: bytes | None = None
-        self.has_spare_key: bool = False
         self.keyed_twice: bool = False
         self.origin: bytes | None = None
         self.if_none_match: bytes | None = None
@@ -144,9 +142,8 @@ class Call:
     def put(self, kind: i64, value: bytes) -> None:
         """Set the attribute of a header."""
         if kind == KEY:
-            if self.key is None or self.has_spare_key:
+            if self.key is None:
                 self.key = value
-                self.has_spare_key = False
             else:
                 self.keyed_twice = True
         elif kind == ACCEPT_ENCODING:
@@ -180,17 +177,12 @@ class Call:
             self.put_other(kind, value)
 
     def put_other(self, kind: i64, value: bytes) -> None:
-        """Keep the host, or a header that only the flag server reads: its first line, of cookies all.
+        """Keep the host, or a header that few callers send: its first line, of cookies all.
 
         Of a person that is named twice nothing is kept: one of the lines may be the caller's own.
         """
         if kind == HOST:
             self.host = value
-            return
-        if kind == SPARE_KEY:
-            if self.key is None and OFREP_PATH in self.request.path.lower():
-                self.key = value
-                self.has_spare_key = True
             return
         if self.others is None:
             self.others = {}
@@ -201,6 +193,11 @@ class Call:
             self.others[kind] = before + b"; " + value
         elif kind in (USER, GROUPS):
             self.others[kind] = b""
+
+    def use_spare_key(self) -> None:
+        """Take the key from the spare header, if that is the only key and counts at the path. The head is complete."""
+        if self.key is None and self.others is not None and OFREP_PATH in self.request.path.lower():
+            self.key = self.others.get(SPARE_KEY)
 
     def other(self, kind: int) -> bytes | None:
         """Return a header that has no attribute; None without one."""
