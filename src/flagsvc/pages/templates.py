@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 
+from flagsvc.core.direction import isolate, isolate_quoted
 from flagsvc.http.compression import gzip
 from flagsvc.pages.charts import draw_picture
 from flagsvc.pages.forms import EXACT, as_area, as_line
@@ -50,6 +51,8 @@ class Templates:
         self._environment.globals |= FUNCTIONS | {"static": static}
         self._environment.filters |= {
             "segment": segment,
+            "isolate": isolate,
+            "isolate_quoted": isolate_quoted,
             "isolated": isolated,
             "initials": initials,
             "by_name": by_name,

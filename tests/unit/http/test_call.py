@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.http.call import HEADERS, KEY, LONGEST_READ, Call, Handler, RouteCounts
+from flagsvc.http.call import HEADERS, KEY, LONGEST_READ, Call, RouteCounts
 from flagsvc.http.messages import Headers, HttpError, Request
 
 TABLE = {**HEADERS, b"authorization": KEY}
 
 
 def call(*headers: tuple[bytes, bytes]) -> Call:
-    """Return a call with these headers."""
     given: Headers = list(headers)
     found = Call(Request(b"POST", b"/", b"", given))
     found.read(TABLE)
@@ -89,10 +88,3 @@ def test_counts_by_route() -> None:
         counts.of("GET", "/a").add(status)
     assert counts.of("GET", "/a") is first and first.statuses == {200: 2, 304: 1} and other.statuses == {}
     assert [(each.method, each.route) for each in counts.every] == [("GET", "/a"), ("POST", "/a")]
-
-
-def test_a_handler_without_an_answer_is_nothing() -> None:
-    """The base class of handlers raises a 404."""
-    with pytest.raises(HttpError) as caught:
-        Handler().answer(call(), b"")
-    assert caught.value.status == 404

@@ -25,7 +25,6 @@ def taken() -> Iterator[int]:
 
 
 def reach(family: socket.AddressFamily, address: str, port: int) -> None:
-    """Connect once."""
     with closing(socket.socket(family)) as client:
         client.settimeout(5)
         client.connect((address, port))

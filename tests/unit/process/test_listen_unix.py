@@ -33,7 +33,6 @@ def path(tmp_path: Path) -> str:
 
 
 def reach(path: str) -> None:
-    """Connect once."""
     with closing(socket.socket(socket.AF_UNIX)) as client:
         client.settimeout(5)
         client.connect(path)
@@ -134,7 +133,6 @@ def test_processes_share_one_socket(path: str) -> None:
 
 
 def there(path: str) -> bool:
-    """Return whether a file is there."""
     return os.path.exists(path)
 
 

@@ -20,11 +20,9 @@ class SignalRecorder:
         self.got: list[int] = []
 
     def handle_exit(self, sig: int, frame: object) -> None:
-        """Note it."""
         self.got.append(sig)
 
     def handle_hangup(self) -> None:
-        """Note it."""
         self.got.append(signal.SIGHUP)
 
 

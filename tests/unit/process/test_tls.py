@@ -19,14 +19,13 @@ from flagsvc.process.process import loop_factory
 from flagsvc.process.tls import Tls, make_tls
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
-from support.aio import asynchronous, until
+from support.aio import until
 from support.pki import HOST, Authority, serial, written
 
 OURS, THEIRS = Authority(), Authority()
 
 
 def given(cert: str | None = None, **more: Any) -> ServerOptions:
-    """Return options of TLS."""
     return ServerOptions(database="flags.db", tls_cert=cert, **more)
 
 
@@ -34,11 +33,9 @@ class Echo(asyncio.Protocol):
     """A server that sends its name and the TLS version once."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Say it."""
         cast("asyncio.Transport", transport).write(b"hello")
 
     def handshake_begins(self) -> bool:
-        """Count it."""
         return True
 
     def handshake_over(self) -> None:
@@ -68,13 +65,11 @@ async def call(port: int, context: ssl.SSLContext) -> ssl.SSLObject | None:
 
 
 def only(version: ssl.TLSVersion) -> ssl.SSLContext:
-    """Return a caller that speaks one version."""
     context = OURS.client()
     context.minimum_version = context.maximum_version = version
     return context
 
 
-@asynchronous
 async def test_versions_and_protocol(tmp_path: Path) -> None:
     """TLS 1.2 and 1.3 are accepted, or 1.3 alone; nothing below. HTTP/1.1 is negotiated."""
     both = written(tmp_path, "both.pem", OURS.issue().both)
@@ -86,19 +81,6 @@ async def test_versions_and_protocol(tmp_path: Path) -> None:
             caller.set_alpn_protocols(["h2", "http/1.1"])
             peer = await call(port, caller)
             assert peer is not None and peer.selected_alpn_protocol() == "http/1.1"
-
-
-@asynchronous
-async def test_callers_with_certificates(tmp_path: Path) -> None:
-    """With tlsClientCa a caller needs a certificate of that authority."""
-    options = given(written(tmp_path, "a.pem", OURS.issue().both), tls_client_ca=written(tmp_path, "ca", OURS.pem))
-    async with serving(Tls(options, RecordingLog())) as port:
-        assert await call(port, OURS.client(shown=True)) is not None
-        assert await call(port, OURS.client()) is None
-        stranger = OURS.client()
-        pair = written(tmp_path, "stranger.pem", THEIRS.issue("caller.example").both)
-        stranger.load_cert_chain(pair)
-        assert await call(port, stranger) is None
 
 
 async def changes(folder: Path) -> None:
@@ -140,7 +122,6 @@ def told(log: RecordingLog, number: int) -> bool:
     return len(log.lines) == number
 
 
-@asynchronous
 async def test_changed_files_are_noticed(tmp_path: Path) -> None:
     """Changed files are noticed by regular checks. A failed check is not the last one."""
     log = RecordingLog()
@@ -149,20 +130,6 @@ async def test_changed_files_are_noticed(tmp_path: Path) -> None:
             written(tmp_path, "a.pem", text)
             await until(partial(told, log, events))
     assert [line.level for line in log.lines] == ["error", "info"]
-
-
-@asynchronous
-async def test_a_handshake_has_its_time(tmp_path: Path) -> None:
-    """Who says nothing, or half of a greeting, is cut off."""
-    tls = Tls(given(written(tmp_path, "a.pem", OURS.issue().both)), RecordingLog())
-    tls.handshake_s = 0.1
-    async with serving(tls) as port:
-        for said in (b"", b"\x16\x03\x01\x02\x00\x01"):
-            reader, writer = await asyncio.open_connection(HOST, port)
-            writer.write(said)
-            with contextlib.suppress(ConnectionError):
-                assert await asyncio.wait_for(reader.read(), 5) == b""
-            writer.close()
 
 
 def test_none_without_a_certificate(tmp_path: Path) -> None:

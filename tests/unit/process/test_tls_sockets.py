@@ -17,7 +17,7 @@ from flagsvc.process import tls as secure
 from flagsvc.process.listen import listen, serve_socket
 from flagsvc.process.process import loop_factory
 from flagsvc.process.tls import TlsServer, serve_tls_connection
-from support.aio import asynchronous, until
+from support.aio import until
 from support.pki import HOST, Authority
 
 OURS = Authority()
@@ -34,7 +34,6 @@ class Counting:
         self.opening = self.made = self.over = 0
 
     def __call__(self) -> Any:
-        """Return a protocol."""
         return Hello(self)
 
 
@@ -45,19 +44,16 @@ class Hello(asyncio.Protocol):
         self.counting = counting
 
     def handshake_begins(self) -> bool:
-        """Count the connection."""
         if self.counting.opening >= self.counting.room:
             return False
         self.counting.opening += 1
         return True
 
     def handshake_over(self) -> None:
-        """Stop counting the connection."""
         self.counting.opening -= 1
         self.counting.over += 1
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send the word and close the connection."""
         self.counting.made += 1
         cast("asyncio.Transport", transport).write(b"hello")
         transport.close()
@@ -86,7 +82,6 @@ async def said(port: int, context: ssl.SSLContext) -> bytes:
 
 
 async def ended(reader: asyncio.StreamReader) -> bool:
-    """Return whether the connection ended without any bytes."""
     try:
         return await reader.read() == b""
     except OSError:
@@ -142,7 +137,6 @@ def test_those_in_their_handshake(scene: Callable[[], Awaitable[None]], loop: ob
         runner.run(asyncio.wait_for(scene(), 20))
 
 
-@asynchronous
 async def test_a_closed_one_takes_nobody() -> None:
     """Open connections continue. The socket is closed once."""
     counting, context = Counting(), OURS.client()
@@ -172,7 +166,6 @@ class Refusing(socket.socket):
 
 
 @pytest.mark.parametrize("errors", [[errno.EMFILE, errno.ENFILE], [errno.ECONNABORTED], [errno.EMFILE, errno.EAGAIN]])
-@asynchronous
 async def test_no_room_in_the_system(errors: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Accepting pauses and then continues. A caller that has already gone does not cause a pause."""
     monkeypatch.setattr(secure, "RETRY_S", 0.05)
@@ -188,7 +181,6 @@ async def test_no_room_in_the_system(errors: list[int], monkeypatch: pytest.Monk
     server._listen()  # whoever was to go on after a pause does not
 
 
-@asynchronous
 async def test_one_that_was_taken_by_hand() -> None:
     """At the end of a server, the handshake is waited for, and a connection without room is closed."""
     for room in (1, 0):

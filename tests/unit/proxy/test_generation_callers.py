@@ -9,7 +9,6 @@ import pytest
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import Response
 from flagsvc.proxy.generations.environment import join_origins
-from flagsvc.testing import turns
 from unit.proxy.generation_scene import GenerationScene, Given, ask, begin, running, validate
 
 
@@ -45,8 +44,7 @@ async def test_looking_up_tokens_from_now_on() -> None:
     scene = await running({}, client_keys="key", flagsvc_api_token="t")
     scene.more["token_validation"] = "upstream"
     scene.use({})
-    scene.made[1].serve()
-    await turns()
+    await scene.serve(1)
     assert scene.generations.current.router is not None and scene.open("key") == [["only"]]
 
 
@@ -147,14 +145,10 @@ def test_counts_of_a_replaced_environment_go_on() -> None:
     assert scene.environment("b").service.resources[b"/proxy"].endpoints[b"GET"].counts.statuses == {}
 
 
-# ---- the holder of the process
-
-
 # ---- the operators' address
 
 
 async def metrics(service: Contract, path: str = "/metrics") -> str:
-    """Return the metrics."""
     answer = begin(service, path)
     response = answer if isinstance(answer, Response) else await answer
     return response.body.decode()
@@ -183,8 +177,7 @@ async def test_the_metrics_of_a_single_environment() -> None:
     scene.more["refresh_interval"] = 1
     scene.use({})
     assert "flagsvc_environment_pending 1.0" in await metrics(scene.generations.entrance, "/proxy/internal-backstage/prometheus")
-    scene.made[1].serve()
-    await turns()
+    await scene.serve(1)
     scene.open("key")
     text = await metrics(scene.generations.entrance, "/proxy/internal-backstage/prometheus")
     assert 'flagsvc_http_requests_total{method="GET",route="/proxy",status="200"} 2.0' in text

@@ -56,7 +56,6 @@ class Scene(GenerationScene):
             feed.serve_document(DOCUMENT)
 
     async def find(self, token: str) -> Service | None:
-        """Return the service that a token opens."""
         return await self.generations.find(token, b"")
 
     def opens(self, token: str) -> Service | None:

@@ -49,11 +49,9 @@ class Scene:
         self.scoped: ScopedServices[Whole] = ScopedServices(lambda whole, part: whole.make(part), self.ended.append)
 
     def find(self, project: str, whole: Whole | None = None) -> Service:
-        """Return the service for a project."""
         return self.scoped.find(whole or self.whole, frozenset(project))
 
     def count(self, sample: str) -> float:
-        """Return a sample of the environment."""
         return readings(self.whole.service.sources)[(sample,)]
 
 

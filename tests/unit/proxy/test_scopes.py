@@ -19,7 +19,6 @@ FEATURES = [feature("a", project="p"), feature("b", project="q"), feature("c"), 
 
 
 def serve(holder: Holder, *features: Any, **more: Any) -> None:
-    """Serve a document of these features."""
     content = {"version": 2, "features": list(features), **more}
     body = json.dumps(content).encode()
     holder.replace(compile_document(content, CompileOptions()).snapshot, ConfigurationDocument(body, f'"{hash(body)}"'), 3)
@@ -34,7 +33,6 @@ def _whole() -> Holder:
 
 
 def names(holder: ScopedHolder) -> list[str]:
-    """Return the names in the document."""
     assert holder.document is not None
     return [each["name"] for each in json.loads(holder.document.body)["features"]]
 

@@ -22,7 +22,6 @@ class Shelving(MemoryStore):
         self.record_stores: dict[str, MemoryRecordStore] = {}
 
     def record_store(self, key: str) -> MemoryRecordStore:
-        """Return the shelf of a key."""
         return self.record_stores.setdefault(key, MemoryRecordStore())
 
 

@@ -103,22 +103,11 @@ async def test_where_no_address_answers_the_first_failure_is_told(monkeypatch: p
         await first_of(End("host", 1), [])
 
 
-async def test_a_name_with_a_dead_address_is_reached_by_its_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over real sockets: there is no listener at the first address."""
-    async with loopback() as server:
-        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, server.port)) for host in ("127.0.0.3", "127.0.0.1")]
+async def test_addresses_of_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over real sockets: there is no listener at the first address. What the name server answers is checked, each time.
 
-        async def getaddrinfo(*_: object, **__: object) -> list[object]:
-            return list(found)
-
-        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
-        connection = await connect(End("flags.example", server.port))
-        assert connection.usable
-        connection.close()
-
-
-async def test_a_refused_address_is_not_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the name server answers is checked, each time. The other addresses of the name are used; without any it is an error."""
+    The other addresses of the name are used; without any it is an error.
+    """
     async with loopback() as server:
         hosts = ["127.0.0.3", "127.0.0.1"]
 
@@ -131,9 +120,11 @@ async def test_a_refused_address_is_not_connected_to(monkeypatch: pytest.MonkeyP
 
         asked: list[str] = []
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
-        connection = await connect(End("flags.example", server.port), refusal)
-        assert connection.usable and asked == hosts
-        connection.close()
+        for given in ((), (refusal,)):
+            connection = await connect(End("flags.example", server.port), *given)
+            assert connection.usable
+            connection.close()
+        assert asked == hosts
         hosts.remove("127.0.0.1")
         with pytest.raises(BrokenError, match=r"no 127\.0\.0\.3") as caught:
             await connect(End("flags.example", server.port), refusal)

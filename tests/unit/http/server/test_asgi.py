@@ -27,7 +27,6 @@ def app(serving: Serving | None = None, seen: list[str] | None = None, fault: st
 
 
 def scope(**changes: Any) -> dict[str, Any]:
-    """Return the scope of a GET /proxy."""
     usual = {
         "type": "http",
         "method": "GET",

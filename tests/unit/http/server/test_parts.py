@@ -53,7 +53,6 @@ class Streaming(Admitting):
         return PartsResponse(200, [(b"content-type", b"text/plain")], [], self.made[-1])
 
     def answer(self, call: Call, body: bytes) -> Any:
-        """Return an awaitable of the answer."""
         return self.respond()
 
 
@@ -79,7 +78,6 @@ class Scene:
 
 
 def body_of(line: ConnectionWithTransport) -> bytes:
-    """Return what follows the head."""
     return bytes(line.transport.data).partition(b"\r\n\r\n")[2]
 
 
@@ -231,12 +229,10 @@ class Mounted:
         self.reads.set()
 
     async def receive(self) -> dict[str, Any]:
-        """Wait until the caller has gone."""
         await self.gone.wait()
         return {"type": "http.disconnect"}
 
     async def send(self, message: Any) -> None:
-        """Keep a message when the caller reads."""
         await self.reads.wait()
         self.sent.append(message)
 

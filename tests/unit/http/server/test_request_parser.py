@@ -18,7 +18,6 @@ GET = b"GET /a HTTP/1.1\r\nHost: b\r\n\r\n"
 
 
 def parser() -> RequestParser:
-    """Return a parser."""
     made = RequestParser(HeaderNames({**HEADERS, b"authorization": KEY}, 1000))
     made.peer = "192.0.2.1"
     return made

@@ -24,12 +24,10 @@ PAIRS = list(itertools.product(range(STATES), range(EVENTS)))
 
 
 def after(state: int, event: int) -> int:
-    """Return the state after an event."""
     return state_of(cell(state, event))
 
 
 def action(state: int, event: int) -> int:
-    """Return the action after an event."""
     return action_of(cell(state, event))
 
 

@@ -20,7 +20,6 @@ SOON_S = 0.02
 
 
 def named(name: str) -> Context:
-    """Return a context of this user."""
     return Context(user_id=name)
 
 

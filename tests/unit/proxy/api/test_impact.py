@@ -47,7 +47,6 @@ def read(metric: object) -> list[ImpactSample]:
 
 
 def counters() -> UsageCounters:
-    """Return counters that know no toggles."""
     return UsageCounters(dict, FakeClock().now)
 
 
@@ -154,7 +153,6 @@ def test_anything_is_read_or_left_out(metric: dict[str, Any]) -> None:
 
 
 def report(serving: Serving, *metrics: object, path: bytes = b"/api/frontend/client/metrics") -> None:
-    """Report impact metrics as a browser does."""
     bucket = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {}}
     body = json.dumps({"appName": "web", "instanceId": "browser", "bucket": bucket, "impactMetrics": metrics}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]

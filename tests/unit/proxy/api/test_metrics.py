@@ -117,7 +117,6 @@ def page(sources: Sources) -> list[str]:
 
 
 def samples(lines: list[str], *names: str) -> list[str]:
-    """Return the samples of some metrics."""
     return [line for line in lines if re.split("[{ ]", line)[0] in names]
 
 

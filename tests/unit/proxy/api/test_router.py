@@ -35,7 +35,6 @@ class Routed:
         self.router = Router(self.process.service, listed)
 
     def ask(self, method: bytes, path: bytes, *headers: tuple[bytes, bytes], body: bytes = b"") -> Response:
-        """Return the answer to a request."""
         admitted = self.router.admit(Request(method, path, b"", list(headers), peer="192.0.2.1"))
         if isinstance(admitted, Response):
             return admitted

@@ -35,7 +35,6 @@ SCHEMAS = components(SHAPES)
 
 
 def validator(name: str) -> Any:
-    """Return a validator of one shape."""
     return jsonschema_rs.validator_for({"$ref": f"#/components/schemas/{name}", "components": {"schemas": SCHEMAS}})
 
 

@@ -44,7 +44,7 @@ async def test_a_full_disk_at_the_start_costs_only_one_round() -> None:
 async def test_the_end_waits_for_what_is_being_stored() -> None:
     """A process that stops right after a new document starts with that document the next time."""
     store = SlowStore()
-    async with running(ONE, store=store) as world:
+    async with running(ONE, store=store, head_start_s=0.01) as world:
         await world.clock.next_sleep()
         stopping = asyncio.ensure_future(world.poller.stop())
         await asyncio.wait([stopping], timeout=0.05)

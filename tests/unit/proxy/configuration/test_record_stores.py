@@ -21,13 +21,7 @@ from flagsvc.proxy.configuration.stores import (
     write_record,
 )
 from flagsvc.testing import MemoryStore
-
-KEY = "0123abc"
-
-
-def files(folder: Path) -> list[str]:
-    """Return the names in a folder."""
-    return sorted(path.name for path in folder.iterdir())
+from unit.proxy.configuration.test_file_store import KEY, files
 
 
 async def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:

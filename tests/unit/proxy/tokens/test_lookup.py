@@ -55,19 +55,6 @@ async def test_the_budget() -> None:
     assert len(world.questions) >= RATE * 19, "nearly all of the budget is used"
 
 
-async def test_one_budget_for_several_environments() -> None:
-    """Two look-ups of one process share its budget."""
-    clock = FakeClock()
-    budget = Budget(RATE, clock, lambda: 0.0)
-    async with lookup_scene(clock=clock, budget=budget) as one, lookup_scene(clock=clock, budget=budget) as other:
-        for number in range(100):
-            await one.start_find(f"a-{number}")
-            await other.start_find(f"b-{number}")
-            await clock.advance(0.1)
-        assert len(one.questions) + len(other.questions) <= RATE * 11
-        assert min(len(one.questions), len(other.questions)) > RATE * 4
-
-
 async def test_a_pause_refills_the_budget_for_one_second_only() -> None:
     """After an hour of silence, as many requests as one second allows go out at once, and no more."""
     clock = FakeClock()

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource, reporter
+from flagsvc.proxy.usage import UsageSource, reporter
 from flagsvc.testing import turns
 from unit.proxy.usage.usage_scene import DOWN, HangingUpstream, ReporterScene, running, tally
 
@@ -186,20 +186,3 @@ async def test_registrations_of_applications_are_sent_once() -> None:
         assert world.upstream.registrations[own:] == [{"appName": "shop"}]
         await world.interval()
         assert len(world.upstream.registrations) == own + 1
-
-
-async def test_impact_metrics_of_applications() -> None:
-    """They are a post also without toggles; those of a failed post are kept, and added to later ones."""
-    async with running() as world:
-        source = UsageSource("shop", "one")
-        sample = ImpactSample(ImpactKey("sales", "counter", ()), "help", (), [2.0])
-        world.upstream.faults = [DOWN]
-        for count in (1, 2):
-            for _ in range(count):
-                world.usage.add_impact(sample, source)
-            await world.interval()
-        [post] = world.upstream.metrics
-        assert (post["appName"], world.sent) == ("shop", [{}])
-        assert [metric["samples"] for metric in post["impactMetrics"]] == [[{"labels": {}, "value": 6}]]  # type: ignore[attr-defined]
-        await world.interval()
-        assert len(world.upstream.attempts) == 2 + len(world.upstream.registrations)

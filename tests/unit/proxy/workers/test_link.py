@@ -87,18 +87,15 @@ class Pair:
         )
 
     def add(self, number: int) -> LinkedFeed:
-        """Add another environment to the link."""
         counters = UsageCounters(lambda: {"a": ("v",)}, self.clock.now)
         made = LinkedFeed(Holder(), counters, PREPARE)
         self.link.add_feed(number, made)
         return made
 
     def sources(self) -> Sources:
-        """Return the sources of the metrics."""
         return Sources(self.holder, self.counters, [self.tally], self.clock, AnswerCache(0))
 
     def of(self, kind: type[messages.Message]) -> list[Any]:
-        """Return the received messages of one type."""
         return [message for message in self.received if isinstance(message, kind)]
 
     def answers(self) -> float:
