@@ -17,6 +17,7 @@ import pytest
 from support import peers, processes
 from support.browser import Browser, browser
 from support.fake_upstream import METRICS, FakeUpstream
+from support.flagservers import BACKEND_SECRET, our_flag_server
 from support.http_servers import serving
 
 EU = {"targetingKey": "7", "region": "eu"}
@@ -130,12 +131,6 @@ def ask_python(url: str, key: str) -> dict[str, Any]:
         return dict(json.loads(program.output().splitlines()[-1]))
 
 
-@pytest.fixture
-def upstream_document() -> dict[str, Any]:
-    """Give what the upstream serves."""
-    return DOCUMENT
-
-
 @contextmanager
 def proxy(upstream: FakeUpstream) -> Iterator[str]:
     """Run our proxy; yields the address before its paths."""
@@ -171,6 +166,34 @@ def counts(upstream: FakeUpstream, name: str) -> list[tuple[int, int]]:
     """Return how often a flag was on and off in each report that has it."""
     reports = [sent.json()["bucket"]["toggles"] for sent in upstream.received(METRICS, 202) if sent.json().get("bucket")]
     return [(each[name]["yes"], each[name]["no"]) for each in reports if name in each]
+
+
+STRATEGY = {
+    "environment": "development",
+    "name": "flexibleRollout",
+    "parameters": {"rollout": "100", "stickiness": "default", "groupId": "g"},
+}
+GIVEN: dict[str, Any] = {
+    "features": [{"name": "plain", "enabled": ["development"]}, {"name": "off", "enabled": []}],
+    "strategies": [{"feature": name, **STRATEGY} for name in ("plain", "off")],
+}
+
+
+@pytest.mark.parametrize("ask", [ask_node, ask_python])
+def test_the_flag_server(ask: Ask) -> None:
+    """A service asks the flag server with its backend token, and the evaluations are in the usage of the flags."""
+    with our_flag_server(given=GIVEN, FLAGSVC_OFREP="true") as server:
+        told = ask(server.root, BACKEND_SECRET)
+        assert {name: told[name]["value"] for name in ("plain", "off")} == {"plain": True, "off": False}
+        assert told["plain"]["variant"] == "enabled" and told["unknown"]["errorCode"] == MISSING
+
+        def used(name: str) -> tuple[int, int]:
+            data = server.admin(f"/client-metrics/features/{name}/raw")["data"]
+            assert {each["appName"] for each in data} <= {"ofrep"}
+            return sum(each["yes"] for each in data), sum(each["no"] for each in data)
+
+        server.program.wait(lambda: any(used("plain")) and any(used("off")), "storing the counts")
+        assert (used("plain"), used("off")) == ((1, 0), (0, 1))
 
 
 MODULES = {

@@ -43,7 +43,15 @@ PACKAGES: dict[str, dict[str, str]] = {
     "server": {"unleash-server": "7.5.1"},
     "server-8": {"unleash-server": "8.2.0", NODE_22: "22.23.3"},
 }
-SECONDS = {"specification": 120, "clients": 300, "react": 300, "accessibility": 120, "openfeature": 120, "server": 900, "server-8": 900}
+SECONDS = {
+    "specification": 120,
+    "clients": 300,
+    "react": 300,
+    "accessibility": 120,
+    "openfeature": 120,
+    "server": 900,
+    "server-8": 900,
+}
 
 # No scripts of other people are run, nothing is reported anywhere, and no lock file is left.
 NPM_OPTIONS = (

@@ -1,4 +1,7 @@
-"""How a toggle is decided: alike for everybody, by the context, or by a share (dialects: Mapping). Compiled."""
+"""How a toggle is decided: alike for everybody, by the context, or by a share. Compiled.
+
+OpenFeature providers are told (dialects: OpenFeature Remote Evaluation Protocol).
+"""
 
 from __future__ import annotations
 

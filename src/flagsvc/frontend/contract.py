@@ -68,7 +68,7 @@ OPERATIONS = {
     ("POST", f"{FRONTEND_PREFIX}/client/register"): "registerFrontendClient",
 }
 """Method and path of each row of the real server → its operationId."""
-OFREP_OPERATIONS = {("POST", FLAGS_PATH): "ofrepEvaluateFlags", ("POST", f"{ONE_FLAG}{{key}}"): "ofrepEvaluateFlag"}
+OFREP_OPERATIONS = {("POST", FLAGS_PATH): "ofrepEvaluateFlags", ("POST", f"{ONE_FLAG}{{name}}"): "ofrepEvaluateFlag"}
 """Method and path of each row of OFREP → its operationId."""
 UNLIMITED = ("429",)
 """Statuses that the proxy's rows have and these do not: there is no limit of rates."""
@@ -125,18 +125,20 @@ class FlagCounter:
     def add(self, token: ClientToken, name: str, variant: str) -> None:
         """Count one evaluation: of a flag that is off, the variant is `disabled`; of one without variants that is on, `enabled`."""
         self._counts.setdefault(token, Counter())[name, variant] += 1
-        if self._saving is None:
+        if self._saving is None or self._saving.done():
             self._saving = asyncio.create_task(self._save())
 
     async def _save(self) -> None:
-        await self._clock.sleep(WRITE_INTERVAL_S)
-        counts, self._counts, self._saving = self._counts, {}, None
-        for token, counted in counts.items():
-            used = [reported(name, variant, times) for (name, variant), times in counted.items()]
-            try:
-                await self._store.save(token, FrontendReport(OFREP.name, None, self._clock.now() * 1000.0, used))
-            except (HttpError, DatabaseError) as error:
-                self._log.warn("counts of flags that were evaluated one at a time are dropped", error=str(error))
+        """Store counts until there are none."""
+        while self._counts:
+            await self._clock.sleep(WRITE_INTERVAL_S)
+            counts, self._counts = self._counts, {}
+            for token, counted in counts.items():
+                used = [reported(name, variant, times) for (name, variant), times in counted.items()]
+                try:
+                    await self._store.save(token, FrontendReport(OFREP.name, None, None, used))
+                except (HttpError, DatabaseError) as error:
+                    self._log.warn("counts of flags that were evaluated one at a time are dropped", error=str(error))
 
 
 def reported(name: str, variant: str, times: int) -> ReportedUsage:
@@ -147,7 +149,7 @@ def reported(name: str, variant: str, times: int) -> ReportedUsage:
 
 
 class CountedFlag(Handler):
-    """POST /ofrep/v1/evaluate/flags/{key}: what `inner` answers, counted."""
+    """POST /ofrep/v1/evaluate/flags/{name}: what `inner` answers, counted."""
 
     def __init__(self, inner: Handler, counter: FlagCounter) -> None:
         self.inner = inner

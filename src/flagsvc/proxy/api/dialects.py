@@ -404,7 +404,7 @@ OFREP = Dialect(
             **BY_TARGET,
         ),
         ProxyRoute(
-            path=f"{ONE_FLAG}{{key}}",
+            path=f"{ONE_FLAG}{{name}}",
             handler="one",
             summary="Evaluate one toggle, for OpenFeature providers on servers",
             result=EVALUATED,

@@ -22,7 +22,7 @@ from flagsvc.http.messages import HttpError, Response, invalid
 from flagsvc.proxy.api.body import MUST_BE_OBJECT, LookupBody, read_json, read_lenient_context
 from flagsvc.proxy.api.evaluation import Evaluator
 from flagsvc.proxy.api.query import ContextLimits, named_in
-from flagsvc.proxy.api.wire_format import WireFormat
+from flagsvc.proxy.api.wire_format import WireFormat, no_key
 
 TARGETING_KEY: Final = "targetingKey"
 STATE_SUFFIX: Final = ":enabled"
@@ -167,7 +167,8 @@ class OfrepFormat(WireFormat):
 
     def error_body(self, refused: HttpError, key_header: str) -> bytes:
         """Return the body of an error that belongs to no key."""
-        return encode({"errorCode": error_code(refused), "errorDetails": details(refused)})
+        told = no_key(key_header) if refused.status == 401 else details(refused)
+        return encode({"errorCode": error_code(refused), "errorDetails": told})
 
 
 def error_code(refused: HttpError) -> str:

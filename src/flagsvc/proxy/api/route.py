@@ -149,7 +149,7 @@ class DialectParts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dialect:
-    """One dialect. Its `name` is a value of the option `dialects`.
+    """One dialect. Its `name` is a value of the option `dialects`, or the option that switches it on.
 
     Errors at paths below `prefixes`, which are below the base path, have the dialect's form.
     `wire_format` reads keys and contexts and writes errors. `handlers` maps the handler names of the rows to functions that
