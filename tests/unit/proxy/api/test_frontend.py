@@ -45,8 +45,8 @@ def compiled(previous: Snapshot | None = None, *, feature_state: bool = False, u
 
 
 def test_the_option_has_the_names_of_all_dialects() -> None:
-    """The option `dialects` takes each of them, in their order."""
-    assert tuple(dialect.name for dialect in DIALECTS) == NAMES
+    """The option `dialects` takes each of them, in their order. OFREP has an option of its own."""
+    assert tuple(dialect.name for dialect in DIALECTS) == (*NAMES, "ofrep")
 
 
 @pytest.mark.parametrize("feature_state", [False, True])
