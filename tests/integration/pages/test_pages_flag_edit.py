@@ -27,29 +27,15 @@ def test_making_a_flag(pages: PageClient) -> None:
     assert (flag["description"], flag["type"], flag["impressionData"]) == (HOSTILE, "experiment", True)
     assert not any(each["enabled"] for each in flag["environments"])
     assert "You created the flag mine in " in pages.get(made.headers["location"]).text
-
-
-def test_changing_a_flag(pages: PageClient) -> None:
-    """Description, type, stale and impression data change; the second of two people is told what the first did."""
-    mine, theirs = (pages.form(pages.get(EDIT), "/edit") for _ in range(2))
-    assert pages.press(theirs, "save", description="theirs", stale="on").status == 303
-    conflict = pages.press(mine, "save", description="mine", type="kill-switch")
-    assert conflict.status == 409
-    assert '<td data-label="theirs">theirs</td><td data-label="yours">mine</td>' in conflict.text
-    assert pages.press(pages.form(conflict, "/edit"), "save").status == 303
-    flag = pages.client.get(f"{FEATURES}/a").json()
-    assert (flag["description"], flag["type"], flag["stale"]) == ("mine", "kill-switch", False)
     assert pages.get("/ui/flags/nosuch/edit").status == 404
 
 
 def test_tags(pages: PageClient) -> None:
-    """Tags come and go by buttons. A value that no tag can have is refused at the form."""
+    """Tags come and go by buttons."""
     form = pages.form(pages.get(EDIT), "/tags")
     assert pages.press(form, "add", value="a:b&c").status == 303
     tags = pages.client.get("/api/admin/features/a/tags").json()["tags"]
     assert [(each["type"], each["value"]) for each in tags] == [("simple", "a:b&c")]
-    refused = pages.press(form, "add", value="x")
-    assert refused.status == 400
     form = pages.form(pages.get(EDIT), "/tags")
     assert pages.press(form, "remove:simple:a:b&c").status == 303
     assert pages.client.get("/api/admin/features/a/tags").json()["tags"] == []
@@ -69,8 +55,7 @@ def test_archiving_and_reviving(pages: PageClient) -> None:
 
 def links(pages: PageClient) -> list[dict[str, Any]]:
     """Return the links of the flag as the admin API shows them."""
-    found: list[dict[str, Any]] = pages.client.get(f"{FEATURES}/a").json()["links"]
-    return found
+    return list(pages.client.get(f"{FEATURES}/a").json()["links"])
 
 
 def add(pages: PageClient, url: str = "https://example.com/1", title: str = "") -> str:
