@@ -6,6 +6,7 @@ import json
 from typing import Literal, TypeAlias
 
 from support.browser import Browser
+from support.flagservers import USER_SECRET
 
 Way: TypeAlias = Literal["pointer", "keys", "without script"]
 
@@ -22,6 +23,14 @@ PLACE = """(() => {
   const box = found.getClientRects()[0];
   return [box.x + box.width / 2, box.y + box.height / 2];
 })()"""
+
+
+def sign_in(page: Browser, address: str, secret: str = USER_SECRET) -> None:
+    """Open a page of the flag server, and sign in there with a token."""
+    page.go(address)
+    page.wait_for("document.getElementById('token') !== null")
+    page.run(f"document.getElementById('token').value = {json.dumps(secret)}")
+    page.follow("main form button")
 
 
 class Person:

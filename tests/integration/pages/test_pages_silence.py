@@ -14,6 +14,7 @@ from support.balancers import nginx_as
 from support.browser import Browser, browser
 from support.flagservers import FILE, USER_SECRET, OurFlagServer, our_flag_server
 from support.page_faults import check_page
+from support.person import sign_in
 from support.processes import flagsvc, running
 from support.waiting import wait_until
 
@@ -38,16 +39,8 @@ def server() -> Iterator[OurFlagServer]:
 def page(server: OurFlagServer) -> Iterator[Browser]:
     """Give a browser that shows the list, signed in."""
     with browser() as page:
-        sign_in(page, server.root, "/flags")
+        sign_in(page, f"{server.root}/ui/flags")
         yield page
-
-
-def sign_in(page: Browser, root: str, path: str) -> None:
-    """Sign in, and show a page."""
-    page.go(f"{root}/ui{path}")
-    page.wait_for("document.getElementById('token') !== null")
-    page.run(f"document.getElementById('token').value = {json.dumps(USER_SECRET)}")
-    page.follow("main form button")
 
 
 @contextmanager
@@ -159,7 +152,7 @@ def test_a_server_that_restarts_under_an_open_page(tmp_path: Path) -> None:
     """The page says that it reconnects, and no more once the server is back. It then shows what has changed meanwhile."""
     with browser() as page:
         with our_flag_server(given=GIVEN, folder=tmp_path) as server:
-            sign_in(page, server.root, "/flags")
+            sign_in(page, f"{server.root}/ui/flags")
             page.wait_for(LIVE)
             port = server.root.rpartition(":")[2]
             assert page.run(STRIP) == ""
@@ -175,7 +168,7 @@ def test_a_server_that_is_away_behind_a_gateway() -> None:
     with ExitStack() as running_server, browser() as page:
         server = running_server.enter_context(our_flag_server(given=GIVEN))
         with nginx_as(f"    server {server.root.removeprefix('http://')};", "/health") as port:
-            sign_in(page, f"http://127.0.0.1:{port}", "/flags")
+            sign_in(page, f"http://127.0.0.1:{port}/ui/flags")
             page.wait_for(LIVE)
             running_server.close()
             page.run(f"{SWITCH}.click()")
