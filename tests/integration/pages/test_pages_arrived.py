@@ -17,6 +17,7 @@ from support.browser import Browser, browser
 from support.flagservers import BACKEND_SECRET, USER_SECRET, OurFlagServer, our_flag_server
 from support.moments import MOMENTS, NOW
 from support.page_faults import check_page
+from support.person import sign_in
 from support.processes import Proxy, ask, free_port, our_proxy
 
 pytestmark = pytest.mark.programs
@@ -36,10 +37,7 @@ def server() -> Iterator[OurFlagServer]:
 def page(server: OurFlagServer) -> Iterator[Browser]:
     """Give a browser that shows the list, signed in."""
     with browser() as page:
-        page.go(f"{server.root}/ui/flags")
-        page.wait_for("document.getElementById('token') !== null")
-        page.run(f"document.getElementById('token').value = {json.dumps(USER_SECRET)}")
-        page.follow("main form button")
+        sign_in(page, f"{server.root}/ui/flags")
         yield page
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from support.browser import Browser, browser
-from support.flagservers import USER_SECRET, OurFlagServer, our_flag_server
+from support.flagservers import OurFlagServer, our_flag_server
 from support.page_faults import check_page
+from support.person import sign_in
 
 pytestmark = pytest.mark.programs
 GIVEN: dict[str, Any] = {"features": [{"name": "a"}], "contextFields": [{"name": "country"}]}
-NEW = "/flags/a/development/strategies/new"
+NEW = "/ui/flags/a/development/strategies/new"
 FOCUS = "document.activeElement.id"
 NO_SCRIPT = "matchMedia('(scripting: none)').matches"
 SAID = "document.getElementById(document.activeElement.getAttribute('aria-describedby'))?.innerText"
@@ -31,16 +32,9 @@ def server() -> Iterator[OurFlagServer]:
 def page(server: OurFlagServer, request: pytest.FixtureRequest) -> Iterator[Browser]:
     """Give a browser that is signed in, and in which pages have script or not."""
     with browser() as page:
-        page.go(address(server, NEW))
-        page.run(f"document.getElementById('token').value = {json.dumps(USER_SECRET)}")
-        page.follow("main form button")
+        sign_in(page, server.root + NEW)
         page.call("Emulation.setScriptExecutionDisabled", value=not request.param)
         yield page
-
-
-def address(server: OurFlagServer, path: str) -> str:
-    """Return the address of a page."""
-    return f"{server.url.removesuffix('/api')}/ui{path}"
 
 
 def fill(page: Browser, **typed: str) -> None:
@@ -57,7 +51,7 @@ def press(page: Browser, button: str, seen: str) -> None:
 
 def test_the_first_wrong_field(server: OurFlagServer, page: Browser) -> None:
     """The first wrong field has the focus and its sentence, and its page breaks no rule of accessibility, also on a phone."""
-    page.go(address(server, NEW))
+    page.go(server.root + NEW)
     press(page, "add-condition", "c0.field")
     fill(page, rollout="7", c0__field="contry", c0__values="x" * 101)
     press(page, "save", "c0.field")
@@ -72,7 +66,7 @@ def test_the_first_wrong_field(server: OurFlagServer, page: Browser) -> None:
 
 def test_rows_keep_the_focus(server: OurFlagServer, page: Browser) -> None:
     """The focus stays with the row that moves, and what happened is told there."""
-    page.go(address(server, NEW))
+    page.go(server.root + NEW)
     for at, name in enumerate(("userId", "country", "appName")):
         press(page, "add-condition", f"c{at}.field")
         fill(page, **{f"c{at}.field": name})
