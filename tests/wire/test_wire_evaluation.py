@@ -69,6 +69,7 @@ def test_a_look_up_whose_answer_would_be_huge_is_refused(opened: Opener) -> None
     answer = wire.post("/proxy", {"toggles": ["on"] * 5_000})
     assert (answer.status, answer.json()) == (413, {"error": "the answer would be too large: name fewer toggles"})
     assert wire.counted() == {}
+    assert b'flagsvc_limits_reached_total{limit="answer"} 1.0' in wire.get("/proxy/internal-backstage/prometheus").body
     assert len(wire.post("/proxy", {"toggles": ["on"] * 100}).names) == 100
 
 
