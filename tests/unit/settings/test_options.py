@@ -224,7 +224,11 @@ def test_environments_in_code() -> None:
     assert [each.name for each in made.environments] == ["a", "b"]
     first, second = (each.options for each in made.environments)
     assert (first.flagsvc_url, first.refresh_interval, first.client_keys) == (URL, 7000, ("key-of-a",))
-    assert (second.flagsvc_url, second.refresh_interval, second.client_keys) == ("http://other/api", 9000, ("key-of-b",))
+    assert (second.flagsvc_url, second.refresh_interval, second.client_keys) == (
+        "http://other/api",
+        9000,
+        ("key-of-b",),
+    )
     assert (first.port, second.port, made.client_keys, made.flagsvc_api_token) == (1, 1, (), "")
     assert first.environments == second.environments == ()
 
