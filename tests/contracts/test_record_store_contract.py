@@ -11,7 +11,6 @@ import pytest
 from flagsvc.proxy.configuration.stores import FileRecordStore, SingleRecordStore
 from flagsvc.proxy.usage import RecordStore
 from flagsvc.testing import MemoryRecordStore, MemoryStore
-from support.aio import asynchronous
 
 Make = Callable[[Path], RecordStore]
 SHARED: dict[str, Make] = {
@@ -27,7 +26,6 @@ every_shared_shelf = pytest.mark.parametrize("make", SHARED.values(), ids=SHARED
 
 
 @every_shelf
-@asynchronous
 async def test_at_first_there_is_nothing(make: Make, tmp_path: Path) -> None:
     """No names, no records."""
     record_store = make(tmp_path)
@@ -36,7 +34,6 @@ async def test_at_first_there_is_nothing(make: Make, tmp_path: Path) -> None:
 
 
 @every_shelf
-@asynchronous
 async def test_a_record_comes_back_whole(make: Make, tmp_path: Path) -> None:
     """Any bytes, any size; a later record replaces an earlier record."""
     record_store = make(tmp_path)
@@ -48,7 +45,6 @@ async def test_a_record_comes_back_whole(make: Make, tmp_path: Path) -> None:
 
 
 @every_shared_shelf
-@asynchronous
 async def test_everybody_sees_every_record(make: Make, tmp_path: Path) -> None:
     """Every process can read a record by its name, whoever stored it."""
     one, other = make(tmp_path), make(tmp_path)
@@ -60,7 +56,6 @@ async def test_everybody_sees_every_record(make: Make, tmp_path: Path) -> None:
 
 
 @every_shared_shelf
-@asynchronous
 async def test_one_alone_removes_a_record(make: Make, tmp_path: Path) -> None:
     """Of several removals at once, one succeeds; later ones do not."""
     record_stores = [make(tmp_path) for _ in range(8)]

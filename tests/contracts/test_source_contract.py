@@ -16,7 +16,6 @@ from flagsvc.proxy.configuration import Source
 from flagsvc.proxy.configuration.sources import BootstrapSource, FileSource, HttpSource
 from flagsvc.proxy.upstream import Identity, Upstream, UpstreamSettings
 from flagsvc.testing import FakeSource, RecordingLog, RecordingUpstream
-from support.aio import asynchronous
 from support.loopback import Loopback, Request, loopback, reply
 from support.polling import document
 
@@ -102,7 +101,6 @@ with_etags = pytest.mark.parametrize("source_of", WITH_ETAGS.values(), ids=WITH_
 
 
 @every_source
-@asynchronous
 async def test_the_document_comes_byte_for_byte(source_of: Open, tmp_path: Path) -> None:
     """The source gives the newest document, with any content."""
     async with source_of(tmp_path) as (source, put):
@@ -112,7 +110,6 @@ async def test_the_document_comes_byte_for_byte(source_of: Open, tmp_path: Path)
 
 
 @every_source
-@asynchronous
 async def test_a_failure_is_an_upstream_error_and_passes(source_of: Open, tmp_path: Path) -> None:
     """A failure raises only UpstreamError, and the next fetch may succeed."""
     async with source_of(tmp_path) as (source, put):
@@ -124,7 +121,6 @@ async def test_a_failure_is_an_upstream_error_and_passes(source_of: Open, tmp_pa
 
 
 @every_source
-@asynchronous
 async def test_an_unknown_etag_gives_the_document(source_of: Open, tmp_path: Path) -> None:
     """The ETag may come from a configuration that was stored long ago."""
     async with source_of(tmp_path) as (source, put):
@@ -133,7 +129,6 @@ async def test_an_unknown_etag_gives_the_document(source_of: Open, tmp_path: Pat
 
 
 @with_etags
-@asynchronous
 async def test_the_current_etag_gives_not_modified_and_an_old_one_the_document(source_of: Open, tmp_path: Path) -> None:
     """Not modified carries the ETag of the request; a return to an old document is a change too."""
     async with source_of(tmp_path) as (source, put):
@@ -148,7 +143,6 @@ async def test_the_current_etag_gives_not_modified_and_an_old_one_the_document(s
         assert (await source.fetch(two.etag)).body == document("one")
 
 
-@asynchronous
 async def test_a_bootstrap_address_that_is_none_is_an_upstream_error() -> None:
     """It is a warning like any other failure to bootstrap, and the start continues."""
     for url in ("ftp://x/flags", "file://other.example/x", "nonsense"):

@@ -16,7 +16,6 @@ from flagsvc.proxy.configuration.stores import FileStore, NoStore, StorageProvid
 from flagsvc.proxy.redis import Access, Client, RedisStore
 from flagsvc.settings.storage import RedisAddress
 from flagsvc.testing import MemoryStore
-from support.aio import asynchronous
 from support.plain_store import PlainStore
 from support.redises import redis_server
 
@@ -71,13 +70,11 @@ def make(request: pytest.FixtureRequest) -> Make:
     return STORES[request.param]
 
 
-@asynchronous
 async def test_nothing_stored_is_none(make: Make, tmp_path: Path) -> None:
     """A get returns None before the first set."""
     assert await read_record(make(tmp_path), "key") is None
 
 
-@asynchronous
 async def test_the_last_data_come_back_whole(make: Make, tmp_path: Path) -> None:
     """A get returns any bytes of any size; a later set replaces them."""
     store = make(tmp_path)
@@ -86,7 +83,6 @@ async def test_the_last_data_come_back_whole(make: Make, tmp_path: Path) -> None
         assert await read_record(store, "key") == data
 
 
-@asynchronous
 async def test_keys_are_apart(make: Make, tmp_path: Path) -> None:
     """A configuration is never returned under another key."""
     store = make(tmp_path)
@@ -95,7 +91,6 @@ async def test_keys_are_apart(make: Make, tmp_path: Path) -> None:
     assert [await read_record(store, key * 40) for key in "abc"] == [b"a", b"b", None]
 
 
-@asynchronous
 async def test_no_store_takes_everything_and_has_nothing() -> None:
     """The one exception: `none` (behaviour: Further options)."""
     store = NoStore()

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from support.aio import asynchronous
 from support.scene import Proxy, Scene, document, scene, toggle
 from support.upstream_faults import FAULTS, WORSE, Fault
 
@@ -54,7 +53,6 @@ async def recovers(around: Scene, proxy: Proxy, name: str) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=repr)
-@asynchronous
 async def test_a_fault_alone(fault: Fault, tmp_path: Path) -> None:
     """A fault changes no answer, before and after the first configuration, and the next good document is served."""
     async with scene(tmp_path) as around:
@@ -80,7 +78,6 @@ async def test_a_fault_alone(fault: Fault, tmp_path: Path) -> None:
     assert "Traceback" not in around.stderr.getvalue() and "never" not in around.stderr.getvalue()
 
 
-@asynchronous
 async def test_a_worse_document_is_seen_where_it_is_let_through(tmp_path: Path) -> None:
     """Without the fault, its document would be served, so the test above can fail."""
     async with scene(tmp_path) as around:

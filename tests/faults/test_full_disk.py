@@ -28,7 +28,7 @@ from flagsvc.server.store.engines import make_engine
 from flagsvc.server.store.schema import METADATA
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import RecordingLog
-from support.aio import asynchronous, until
+from support.aio import until
 from support.backups import backup_of, fill
 from support.databases import KINDS
 from support.needs import missing
@@ -95,7 +95,6 @@ def test_a_generation_that_does_not_fit(small: Path) -> None:
 LONG = [f"toggle-{number:05d}" for number in range(2_000)]
 
 
-@asynchronous
 async def test_a_proxy_goes_on(small: Path) -> None:
     """It serves what cannot be stored and logs this once. A restart finds the last stored one, and later ones are stored."""
     async with scene(small) as around:

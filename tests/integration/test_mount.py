@@ -18,7 +18,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from flagsvc import ProxyApp, ProxyOptions, create_app
-from support.aio import asynchronous, until
+from support.aio import until
 from support.environments import only
 from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, fake_upstream
 from support.processes import ROOT, Answer, answers, ask, free_port, running, scratch
@@ -258,7 +258,6 @@ def test_without_a_lifespan_in_a_process(upstream: FakeUpstream, number: int, po
     assert len(counts(upstream)) == posts
 
 
-@asynchronous
 async def test_any_asgi_server_runs_it(upstream: FakeUpstream) -> None:
     """Hypercorn starts it by its lifespan, serves it, and its last usage metrics leave when it stops."""
     config, stop = Config(), asyncio.Event()

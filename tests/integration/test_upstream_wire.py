@@ -16,14 +16,12 @@ from flagsvc.core.errors import ConfigurationError, UpstreamError
 from flagsvc.proxy import upstream as session_module
 from flagsvc.proxy.upstream import SDK, SPEC_VERSION, Fetched, Identity, Limits, Outbound, Upstream
 from flagsvc.testing import FakeClock, RecordingLog
-from support.aio import asynchronous
 from support.loopback import drip, loopback, reply, silence, then_close, then_reset
 from support.upstream_session import DOCUMENT, TOKEN, fault, options, session
 
 # ---- what is sent
 
 
-@asynchronous
 async def test_the_document_is_asked_for_with_filters_and_identity() -> None:
     """The request is the reference's: path, filters in order with repeated tags, and headers that name us."""
     changes: dict[str, Any] = {"project": "shop", "name_prefix": "a b&", "tags": (("team", "x:y"), ("ü", "1"))}
@@ -49,7 +47,6 @@ async def test_the_document_is_asked_for_with_filters_and_identity() -> None:
     assert set(request.headers) == {*expected, "host"}
 
 
-@asynchronous
 async def test_an_etag_is_sent_and_a_304_is_not_modified() -> None:
     """The ETag goes out as it came in."""
     async with session() as (server, upstream):
@@ -58,7 +55,6 @@ async def test_an_etag_is_sent_and_a_304_is_not_modified() -> None:
     assert server.requests[0].headers["if-none-match"] == 'W/"one"'
 
 
-@asynchronous
 async def test_an_unrequested_304_is_an_error() -> None:
     """Without If-None-Match, a 304 refers to no document."""
     async with session() as (server, upstream):
@@ -66,7 +62,6 @@ async def test_an_unrequested_304_is_an_error() -> None:
         assert (await fault(upstream)).kind == "unexpected"
 
 
-@asynchronous
 async def test_posts_carry_json_and_the_metrics_interval() -> None:
     """Registration and metrics go to their addresses; any 2xx means taken."""
     async with session(metrics_interval=777) as (server, upstream):
@@ -83,7 +78,6 @@ async def test_posts_carry_json_and_the_metrics_interval() -> None:
         assert seen.headers["authorization"] == TOKEN
 
 
-@asynchronous
 async def test_one_connection_serves_many_requests() -> None:
     """Polls and posts share a kept connection, 304s and small answers to posts included."""
     async with session() as (server, upstream):
@@ -95,7 +89,6 @@ async def test_one_connection_serves_many_requests() -> None:
     assert (len(server.requests), server.connections) == (4, 1)
 
 
-@asynchronous
 async def test_a_transport_that_could_not_be_made_is_made_again() -> None:
     """After any failure, a later request may succeed. Closing in between is not an error."""
     with pytest.MonkeyPatch.context() as patch:
@@ -117,7 +110,6 @@ def no_memory(*_: object) -> NoReturn:
     raise OSError("no memory")
 
 
-@asynchronous
 async def test_a_transport_whose_making_was_cancelled_is_made_again() -> None:
     """An event loop that ends cancels every task; the last metrics are sent after that."""
     async with session() as (server, upstream):
@@ -133,7 +125,6 @@ async def test_a_transport_whose_making_was_cancelled_is_made_again() -> None:
     assert len(server.requests) == 1
 
 
-@asynchronous
 async def test_requests_at_the_same_time_open_one_transport() -> None:
     """The first requests of a poller and a reporter may coincide."""
     async with session() as (server, upstream):
@@ -142,7 +133,6 @@ async def test_requests_at_the_same_time_open_one_transport() -> None:
     assert len(server.requests) == 4
 
 
-@asynchronous
 async def test_a_kept_connection_that_was_closed_meanwhile_costs_nothing() -> None:
     """A server that closes an idle connection just when it is used again is asked once more, at once, for a document."""
     async with session() as (server, upstream):
@@ -153,7 +143,6 @@ async def test_a_kept_connection_that_was_closed_meanwhile_costs_nothing() -> No
         assert (await fault(upstream)).kind == "network"
 
 
-@asynchronous
 async def test_a_post_is_never_sent_twice_by_itself() -> None:
     """After a broken connection it is unknown whether counts arrived, so the sender decides."""
     async with session() as (server, upstream):
@@ -164,7 +153,6 @@ async def test_a_post_is_never_sent_twice_by_itself() -> None:
     assert [seen.method for seen in server.requests] == ["GET", "POST"]
 
 
-@asynchronous
 async def test_names_beyond_ascii_are_sent_as_utf8_and_control_characters_are_not_sent() -> None:
     """An application name is free text; a line break in it must not become a header of its own."""
     async with loopback() as server:
@@ -201,7 +189,6 @@ SEARCHES: dict[str, tuple[str, tuple[Any, ...], list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-@asynchronous
 async def test_where_the_api_is(name: str) -> None:
     """404 or a web page at the address as given: `/api` is tried, kept, logged; what worked once is not left."""
     path, answers, kinds, asked = SEARCHES[name]
@@ -220,7 +207,6 @@ async def test_where_the_api_is(name: str) -> None:
     assert [line.fields for line in log.lines if line.level == "warn"] == [{"url": f"{server.url}/api"}] * found
 
 
-@asynchronous
 async def test_a_403_beside_the_api_is_a_refusal_with_a_hint() -> None:
     """unleash-server answers 403 to a good token at its root; only 404 and web pages start the search, but the message helps."""
     for path, hinted in (("", True), ("/api", False)):
@@ -231,7 +217,6 @@ async def test_a_403_beside_the_api_is_a_refusal_with_a_hint() -> None:
         assert ("the address may lack `/api`" in str(error)) is hinted
 
 
-@asynchronous
 async def test_a_refusal_tells_the_kind_of_token() -> None:
     """The error for 401 and 403 has the token's kind by its form, and the needed kind; also for a later token."""
     for status in (401, 403):
@@ -244,7 +229,6 @@ async def test_a_refusal_tells_the_kind_of_token() -> None:
             assert "the form of" not in str(await fault(upstream))
 
 
-@asynchronous
 async def test_posts_search_for_the_api_as_well() -> None:
     """A restored proxy may report before its first poll went well."""
     async with session("") as (server, upstream):
@@ -255,7 +239,6 @@ async def test_posts_search_for_the_api_as_well() -> None:
     assert [seen.path for seen in server.requests] == paths
 
 
-@asynchronous
 async def test_another_token() -> None:
     """From the next request on, all kinds of requests use it, over the existing connection."""
     async with session() as (server, upstream):
@@ -292,7 +275,6 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("answer", "kind", "status", "wait"), FAULTS)
-@asynchronous
 async def test_every_bad_answer_has_its_kind(answer: Any, kind: str, status: int | None, wait: float | None) -> None:
     """Each is an UpstreamError of the right kind, with its status and Retry-After. The session continues."""
     async with session() as (server, upstream):
@@ -302,7 +284,6 @@ async def test_every_bad_answer_has_its_kind(answer: Any, kind: str, status: int
         assert (await upstream.get_features(None)).body == DOCUMENT
 
 
-@asynchronous
 async def test_retry_after_has_a_limit() -> None:
     """Any requested wait is limited to five minutes, or to the option."""
     async with session() as (server, upstream):
@@ -326,7 +307,6 @@ async def test_retry_after_has_a_limit() -> None:
     ],
     ids=["each byte comes in time, the whole does not", "nothing comes"],
 )
-@asynchronous
 async def test_what_is_slow_is_given_up(answer: Any, limits: Limits, words: str) -> None:
     """A limit holds for each step of an exchange, and another one for the whole. It is a network error."""
     async with session(limits=limits) as (server, upstream):
@@ -335,7 +315,6 @@ async def test_what_is_slow_is_given_up(answer: Any, limits: Limits, words: str)
     assert error.kind == "network" and words in str(error)
 
 
-@asynchronous
 async def test_a_post_is_taken_even_if_the_rest_of_its_answer_never_comes() -> None:
     """The status has said all there is to know."""
     async with session() as (server, upstream):
@@ -345,7 +324,6 @@ async def test_a_post_is_taken_even_if_the_rest_of_its_answer_never_comes() -> N
         await upstream.send_metrics({})
 
 
-@asynchronous
 async def test_nobody_listening_is_a_network_error() -> None:
     """The message names the address."""
     async with loopback() as server:
@@ -356,7 +334,6 @@ async def test_nobody_listening_is_a_network_error() -> None:
     await upstream.aclose()
 
 
-@asynchronous
 @pytest.mark.parametrize("host", ["xn--", "[v1.a]", "\u00ad", "a..b", "a" * 64, "h/\udcff"])
 async def test_a_host_that_is_none_is_a_network_error(host: str) -> None:
     """An invalid host is an error like any other: the loop continues and logs it once."""
@@ -365,7 +342,6 @@ async def test_a_host_that_is_none_is_a_network_error(host: str) -> None:
     await upstream.aclose()
 
 
-@asynchronous
 @pytest.mark.parametrize("host", ["xn--", "\u00ad", "a..b", "proxy:99999"])
 async def test_an_outbound_proxy_that_is_no_host_is_a_network_error(host: str) -> None:
     """The message names neither the proxy nor its password."""
@@ -376,7 +352,6 @@ async def test_an_outbound_proxy_that_is_no_host_is_a_network_error(host: str) -
     await upstream.aclose()
 
 
-@asynchronous
 async def test_a_refused_post_is_an_error() -> None:
     """Registration and metrics share the error map."""
     async with session() as (server, upstream):
@@ -395,7 +370,6 @@ async def test_a_refused_post_is_an_error() -> None:
 # ---- redirects
 
 
-@asynchronous
 async def test_a_redirect_on_the_same_origin_is_followed_for_a_document() -> None:
     """Token and ETag go along, for it is the same server."""
     async with session() as (server, upstream):
@@ -405,7 +379,6 @@ async def test_a_redirect_on_the_same_origin_is_followed_for_a_document() -> Non
     assert server.requests[1].headers["authorization"] == TOKEN
 
 
-@asynchronous
 async def test_the_token_never_goes_to_another_origin() -> None:
     """A redirect elsewhere is an error, and the other server is not even asked."""
     async with loopback() as other, session() as (server, upstream):
@@ -414,7 +387,6 @@ async def test_the_token_never_goes_to_another_origin() -> None:
     assert error.kind == "unexpected" and not other.requests
 
 
-@asynchronous
 async def test_a_circle_of_redirects_ends() -> None:
     """After five steps it is an error."""
     async with session() as (server, upstream):

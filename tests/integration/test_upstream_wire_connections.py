@@ -26,7 +26,7 @@ from flagsvc.http.client.answers import Body
 from flagsvc.http.client.trust import OWN
 from flagsvc.proxy.upstream import Limits, Outbound, Trust, Upstream, download
 from flagsvc.testing import FakeClock, RecordingLog
-from support.aio import asynchronous, until
+from support.aio import until
 from support.loopback import Behave, Request, Writer, loopback, reply, silence, then_close, tunnel
 from support.pki import Authority, written
 from support.upstream_session import DOCUMENT, fault, options, session
@@ -51,7 +51,6 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     ],
     ids=["interim answers", "no length", "no length, packed", "http 1.0", "chunks"],
 )  # fmt: skip
-@asynchronous
 async def test_an_odd_answer_is_an_answer(answer: bytes | Behave) -> None:
     """Every form that HTTP allows is read, and the next request works."""
     assert len(DOCUMENT) == 5 + 0x16
@@ -80,7 +79,6 @@ async def test_an_odd_answer_is_an_answer(answer: bytes | Behave) -> None:
         *("length and chunks", "two lengths", "another transfer coding", "endless trailer", "endless extension"),
     ],
 )
-@asynchronous
 async def test_what_is_no_answer_is_an_error(answer: bytes | Behave, kind: str) -> None:
     """Only the connection is lost."""
     async with session() as (server, upstream):
@@ -89,7 +87,6 @@ async def test_what_is_no_answer_is_an_error(answer: bytes | Behave, kind: str) 
         assert (await upstream.get_features(None)).body == DOCUMENT
 
 
-@asynchronous
 async def test_an_etag_is_told_as_it_came() -> None:
     """Bytes beyond ASCII are sent back unchanged if they are UTF-8. Repeated headers are a list."""
     async with session() as (server, upstream):
@@ -102,7 +99,6 @@ async def test_an_etag_is_told_as_it_came() -> None:
     assert server.requests[1].headers["if-none-match"].encode("latin-1") == '"ä"'.encode()
 
 
-@asynchronous
 async def test_an_address_may_hold_any_character() -> None:
     """Characters that a request line cannot contain are percent-encoded. Existing escapes stay."""
     async with session("/a b/ä%20(1)") as (server, upstream):
@@ -110,7 +106,6 @@ async def test_an_address_may_hold_any_character() -> None:
     assert server.requests[0].target == "/a%20b/%C3%A4%20(1)/client/features"
 
 
-@asynchronous
 async def test_user_and_password_of_a_bootstrap_address_are_its_authorization() -> None:
     """`https://user:password@host/…`, escapes undone."""
     async with loopback() as server:
@@ -124,7 +119,6 @@ async def test_user_and_password_of_a_bootstrap_address_are_its_authorization() 
 # ---- which connections are kept
 
 
-@asynchronous
 async def test_a_connection_that_the_server_closes_is_not_used_again() -> None:
     """Whether it says so or just does."""
     async with session() as (server, upstream):
@@ -138,7 +132,6 @@ async def test_a_connection_that_the_server_closes_is_not_used_again() -> None:
         assert server.connections == 3
 
 
-@asynchronous
 async def test_an_answer_that_nobody_asked_for_is_never_taken_for_one() -> None:
     """The connection it comes over is given up."""
     async with session() as (server, upstream):
@@ -168,7 +161,6 @@ def upstream_idle(upstream: Upstream) -> list[bool]:
     return [each.usable for each in made.result()._kept]
 
 
-@asynchronous
 async def test_a_connection_is_kept_for_a_while_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """An old one is closed, not used."""
     async with session() as (server, upstream):
@@ -178,7 +170,6 @@ async def test_a_connection_is_kept_for_a_while_only(monkeypatch: pytest.MonkeyP
         assert server.connections == 2
 
 
-@asynchronous
 async def test_a_few_connections_are_enough() -> None:
     """However many requests there are at once, four are on their way; two connections are kept."""
     waiting: list[asyncio.Future[None]] = []
@@ -204,7 +195,6 @@ async def test_a_few_connections_are_enough() -> None:
         assert upstream_idle(upstream) == [True, True]
 
 
-@asynchronous
 async def test_the_rest_of_an_answer_that_nobody_needs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The status came; a body that does not get on, or has no end, costs a moment and the connection."""
     monkeypatch.setattr(connection, "DRAIN_S", 0.05)
@@ -220,7 +210,6 @@ async def test_the_rest_of_an_answer_that_nobody_needs_is_not_waited_for(monkeyp
             assert server.connections == count
 
 
-@asynchronous
 async def test_a_connection_with_half_a_request_on_it_is_not_used_again() -> None:
     """An answer may come before the request is read. The rest of the request may never be read, and would block the next one."""
 
@@ -244,7 +233,6 @@ async def test_a_connection_with_half_a_request_on_it_is_not_used_again() -> Non
     server.close()
 
 
-@asynchronous
 async def test_a_document_does_not_wait_for_the_garbage_collector() -> None:
     """Neither the received pieces nor their collector form a reference cycle."""
     large = b"[" + b" " * 900_000 + b"]"
@@ -304,7 +292,6 @@ def test_tls_through_a_tunnel_over_tls(make_loop: Callable[[], asyncio.AbstractE
     ],
     ids=["refused", "closed", "silent", "closed behind its yes"],
 )
-@asynchronous
 async def test_a_tunnel_that_does_not_come_about(answer: bytes | Behave, words: str) -> None:
     """A network error; neither the proxy nor its password is in the message, and the upstream is not asked."""
     async with loopback() as proxy, loopback(Authority().server()) as server:
@@ -356,7 +343,6 @@ def presented(folder: Path, authority: Authority) -> CertificateFiles:
     return CertificateFiles(OWN, written(folder, "own.pem", authority.issue().both))
 
 
-@asynchronous
 async def test_files_that_change_are_read_anew(tmp_path: Path) -> None:
     """New files apply from the request after next. If they cannot be used, the old ones stay, with one log line."""
     log = RecordingLog()

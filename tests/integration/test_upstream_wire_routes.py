@@ -15,7 +15,6 @@ from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.configuration.sources import HttpSource
 from flagsvc.proxy.upstream import Limits, Outbound, Trust, Upstream, download
 from flagsvc.testing import FakeClock, RecordingLog
-from support.aio import asynchronous
 from support.loopback import Answer, loopback, reply, silence, then_reset
 from support.pki import Authority
 from support.polling import ONE, TWO, PollerScene, document
@@ -24,7 +23,6 @@ from support.upstream_session import DOCUMENT, LIMITS, options, session
 # ---- TLS and outbound proxies
 
 
-@asynchronous
 async def test_http_goes_through_the_outbound_proxy() -> None:
     """The proxy gets the whole address and the request as it is; the upstream is not asked directly."""
     async with loopback() as proxy, loopback() as server:
@@ -38,7 +36,6 @@ async def test_http_goes_through_the_outbound_proxy() -> None:
     assert request.headers["proxy-authorization"].startswith("Basic ")
 
 
-@asynchronous
 async def test_an_outbound_proxy_may_itself_be_spoken_to_over_tls() -> None:
     """`HTTP_PROXY=https://…`."""
     tls = Authority().server()
@@ -50,7 +47,6 @@ async def test_an_outbound_proxy_may_itself_be_spoken_to_over_tls() -> None:
         await upstream.aclose()
 
 
-@asynchronous
 async def test_no_proxy_and_the_environment() -> None:
     """An exempt upstream is reached directly, and proxy variables of the process count for nothing here."""
     async with loopback() as proxy, loopback() as server:
@@ -68,7 +64,6 @@ async def test_no_proxy_and_the_environment() -> None:
 # ---- a document from elsewhere
 
 
-@asynchronous
 async def test_a_download_sends_its_own_authorization_and_nothing_about_us() -> None:
     """Bootstrapping may go to a stranger: no token, no instance id."""
     async with loopback() as server:
@@ -84,7 +79,6 @@ async def test_a_download_sends_its_own_authorization_and_nothing_about_us() -> 
     ("answer", "kind"),
     [(reply(404), "not-found"), (reply(200, b"<p>", content_type="text/html"), "document"), (then_reset(), "network")],
 )
-@asynchronous
 async def test_a_download_fails_with_a_kind(answer: Any, kind: str) -> None:
     """A failed download has the same kinds of errors as the session."""
     async with loopback() as server:
@@ -140,7 +134,6 @@ async def polled(world: PollerScene) -> float:
 
 
 @pytest.mark.parametrize("name", LIFE)
-@asynchronous
 async def test_what_follows_from_an_answer(name: str) -> None:
     """The event is counted, the state follows the table, and the configuration stays unless a document replaced it."""
     answer, event, state, pause = LIFE[name]

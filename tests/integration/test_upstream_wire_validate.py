@@ -8,7 +8,6 @@ import pytest
 
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.upstream import SDK, Upstream
-from support.aio import asynchronous
 from support.loopback import reply, then_close, then_reset
 from support.upstream_session import DOCUMENT, LIMITS, TOKEN, session
 
@@ -47,7 +46,6 @@ async def fault(upstream: Upstream) -> UpstreamError:
         ("/some-api", "/some-api/edge/validate"),
     ],
 )
-@asynchronous
 async def test_where_it_goes(path: str, asked: str) -> None:
     """It goes beside the API, which may be given with its path or without it."""
     async with session(path) as (server, upstream):
@@ -56,7 +54,6 @@ async def test_where_it_goes(path: str, asked: str) -> None:
     assert [(seen.method, seen.target) for seen in server.requests] == [("POST", asked)]
 
 
-@asynchronous
 async def test_where_it_goes_when_the_api_is_known() -> None:
     """An address without `/api` is completed for other requests, not for this one."""
     async with session("/base") as (server, upstream):
@@ -66,7 +63,6 @@ async def test_where_it_goes_when_the_api_is_known() -> None:
     assert server.requests[-1].target == "/base/edge/validate"
 
 
-@asynchronous
 async def test_what_it_holds() -> None:
     """The tokens in their order, who asks, and no token of the proxy."""
     async with session(headers=(("x-gateway", "pass"),)) as (server, upstream):
@@ -79,7 +75,6 @@ async def test_what_it_holds() -> None:
     assert (seen.headers["x-gateway"], seen.headers["unleash-sdk"]) == ("pass", SDK)
 
 
-@asynchronous
 async def test_without_a_token_of_the_proxy() -> None:
     """Where a gateway authenticates, its header is sent here as well."""
     async with session(token="", headers=(("authorization", "Basic gateway"),)) as (server, upstream):
@@ -107,7 +102,6 @@ async def test_without_a_token_of_the_proxy() -> None:
         (then_reset(), "network"),
     ],
 )
-@asynchronous
 async def test_what_is_no_answer(answer: bytes, kind: str) -> None:
     """Everything else than a list of entries is an error, which does not hold the tokens."""
     async with session() as (server, upstream):
@@ -116,7 +110,6 @@ async def test_what_is_no_answer(answer: bytes, kind: str) -> None:
     assert "/elsewhere" not in [seen.target for seen in server.requests]
 
 
-@asynchronous
 async def test_a_connection_that_is_closed_just_now() -> None:
     """The question changes nothing upstream, so it is sent again on a new connection; a report is not."""
     async with session() as (server, upstream):

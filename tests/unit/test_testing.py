@@ -11,10 +11,8 @@ from flagsvc.core.errors import UpstreamError
 from flagsvc.core.log import Logger
 from flagsvc.proxy.upstream import Fetched
 from flagsvc.testing import FakeClock, FakeSource, Line, MemoryStore, RecordingLog, RecordingUpstream, turns
-from support.aio import asynchronous
 
 
-@asynchronous
 async def test_time_passes_only_when_told() -> None:
     """Sleepers wake at their time, in the order of their time, each seeing its own moment."""
     clock = FakeClock(1000.0)
@@ -41,7 +39,6 @@ async def test_time_passes_only_when_told() -> None:
     assert clock.sleeping == []
 
 
-@asynchronous
 async def test_a_source_follows_its_script() -> None:
     """Documents with ETags, faults, answers as they are, the last one for ever; a gate holds an answer back."""
     fault = UpstreamError("server", "x")
@@ -64,7 +61,6 @@ async def test_a_source_follows_its_script() -> None:
     assert (await source.fetch(three.etag)).body == b"four"
 
 
-@asynchronous
 async def test_a_store_keeps_or_fails() -> None:
     """A store stores or fails, as the test sets it."""
     store = MemoryStore()
@@ -76,7 +72,6 @@ async def test_a_store_keeps_or_fails() -> None:
     assert store.data == {"k": b"x"}
 
 
-@asynchronous
 async def test_an_upstream_writes_down_what_it_is_sent() -> None:
     """An upstream records accepted payloads separately from all payloads."""
     upstream = RecordingUpstream()

@@ -23,7 +23,7 @@ from harness.flapping import SERVED, Flapping, used
 from harness.prepared import Form
 from harness.servers import EDGE, FAMILY, MOUNTED
 from harness.trend import trend
-from support.aio import asynchronous, until
+from support.aio import until
 from support.loopback import Request
 
 
@@ -75,7 +75,6 @@ def test_usage_is_added_up() -> None:
     assert used(request("POST", "/api/client/register", body)) == 0
 
 
-@asynchronous
 async def test_it_fails_and_works_by_turns() -> None:
     """Every fault gets its turn before one comes again, with another document between two; and it is calm when told to be."""
     flapping = Flapping(10)

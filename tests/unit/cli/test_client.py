@@ -14,7 +14,7 @@ from flagsvc.core.errors import ConfigurationError, UnreachableError, UpstreamEr
 from flagsvc.http.client.answers import Answer
 from flagsvc.http.client.outbound import Outbound
 from flagsvc.http.client.trust import Trust
-from support.aio import asynchronous, until
+from support.aio import until
 from support.loopback import Loopback, Request, Writer, loopback, reply, silence, then_close
 from support.pki import Authority, written
 from support.processes import free_port
@@ -35,7 +35,6 @@ async def sent(client: Client, server: Loopback, content: bytes | None = b"{}") 
 
 @pytest.mark.parametrize("content", [None, b"{}"])
 @pytest.mark.parametrize("status", [200, 400, 409, 503])
-@asynchronous
 async def test_the_body_of_every_answer_is_kept(status: int, content: bytes | None) -> None:
     """An error says in its body what is wrong."""
     async with loopback() as server:
@@ -46,7 +45,6 @@ async def test_the_body_of_every_answer_is_kept(status: int, content: bytes | No
 
 
 @pytest.mark.parametrize("packed", [False, True])
-@asynchronous
 async def test_a_body_is_bounded(packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A larger answer is an error, also if it is small before it is decompressed."""
     monkeypatch.setattr(commands, "LARGEST_DOCUMENT", 10_000)
@@ -58,7 +56,6 @@ async def test_a_body_is_bounded(packed: bool, monkeypatch: pytest.MonkeyPatch) 
             await sent(client, server, None)
 
 
-@asynchronous
 async def test_a_silent_server() -> None:
     """A step has a time limit. The server may have done what was sent, so the error is not about an unreachable server."""
     async with loopback() as server:
@@ -69,7 +66,6 @@ async def test_a_silent_server() -> None:
             assert not isinstance(raised.value, UnreachableError)
 
 
-@asynchronous
 async def test_an_endless_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that comes byte by byte has a time limit as a whole."""
     monkeypatch.setattr(commands, "MOST_STEPS", 2)
@@ -86,7 +82,6 @@ async def test_an_endless_answer(monkeypatch: pytest.MonkeyPatch) -> None:
             await sent(client, server)
 
 
-@asynchronous
 async def test_a_kept_connection_that_has_ended() -> None:
     """It is not used: a POST that fails on it could not be sent again."""
     async with loopback() as server:
@@ -112,7 +107,6 @@ def test_authorities(tmp_path: Path) -> None:
         Client("https://127.0.0.1:9", Outbound(), trust, 1.0)
 
 
-@asynchronous
 async def test_an_authority_of_ones_own(tmp_path: Path) -> None:
     """The proxy's variable for authorities applies, and without it the server is not trusted."""
     ours = Authority()

@@ -12,7 +12,7 @@ from flagsvc.http.messages import GET, HEAD, HttpError, Request
 from flagsvc.http.parts import Outlet, Parts, PartsResponse
 from flagsvc.pages import live
 from flagsvc.pages.live import BEGIN, HEARTBEAT, MAX_OF_ONE, MAX_STREAMS, EventStream, EventStreams
-from support.aio import asynchronous, until
+from support.aio import until
 
 
 class Caller(Outlet):
@@ -40,7 +40,6 @@ def open_stream(stream: EventStream) -> Caller:
     return caller
 
 
-@asynchronous
 async def test_the_timer_runs_only_while_a_stream_is_open() -> None:
     """One timer beats for all streams; it begins with the first one and stops with the last one."""
     streams = EventStreams(beat_s=0.001)
@@ -53,7 +52,6 @@ async def test_the_timer_runs_only_while_a_stream_is_open() -> None:
     assert (streams.is_beating, streams.count) == (False, 0)
 
 
-@asynchronous
 async def test_there_is_a_limit() -> None:
     """Above the limit a caller gets a 503 with a text; a stream that was admitted before and opens later ends at once."""
     streams = EventStreams()
@@ -68,7 +66,6 @@ async def test_there_is_a_limit() -> None:
     assert all(each.ended for each in callers[1:]) and streams.count == 0 and not streams.is_beating
 
 
-@asynchronous
 async def test_one_viewer_does_not_take_all() -> None:
     """A viewer holds MAX_OF_ONE streams; a further one is a 503 with a text. Others get theirs, and so does who closes a page."""
     streams = EventStreams()
@@ -84,7 +81,6 @@ async def test_one_viewer_does_not_take_all() -> None:
     streams.end_all()
 
 
-@asynchronous
 async def test_a_stream_ends_with_its_session() -> None:
     """Each beat ends the streams whose viewers may no longer see the page; the others stay."""
     streams, signed_out = EventStreams(beat_s=0.001), asyncio.Event()
@@ -95,7 +91,6 @@ async def test_a_stream_ends_with_its_session() -> None:
     streams.end_all()
 
 
-@asynchronous
 async def test_announcements_come_from_any_thread_and_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     """One is sent at once. Of more with the same name soon after, the last one is; without a stream nothing happens."""
     monkeypatch.setattr(live, "MERGE_S", 0.1)

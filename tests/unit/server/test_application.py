@@ -20,7 +20,6 @@ from flagsvc.http.messages import Request
 from flagsvc.server.application import FlagServer, ServerRuntime, create_flag_server, secrets_of
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import FakeClock
-from support.aio import asynchronous
 from support.tracebacks import leaks
 
 
@@ -118,7 +117,6 @@ def test_a_database_that_is_away_keeps_its_password(host: str) -> None:
     assert "hidden" not in repr(server.options)
 
 
-@asynchronous
 async def test_mounted_it_knows_its_place(tmp_path: Path) -> None:
     """A mounted server answers below its mount path, and runs as long as the outer application."""
     server = server_in(tmp_path)
@@ -150,7 +148,6 @@ def test_closed_while_it_starts_it_is_closed(tmp_path: Path) -> None:
     asyncio.run(live(give_up=True))
 
 
-@asynchronous
 async def test_a_start_that_fails_is_not_tried_for_each_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many requests cause one attempt per second. Other requests are answered immediately."""
     clock, attempts, going, begun = FakeClock(), [], threading.Event(), threading.Semaphore(0)
@@ -184,7 +181,6 @@ async def test_a_start_that_fails_is_not_tried_for_each_request(tmp_path: Path, 
     assert len(attempts) == 2
 
 
-@asynchronous
 async def test_the_first_token_is_told_once(tmp_path: Path) -> None:
     """No repr contains it, and after the first greeting the server no longer has it."""
     async with server_in(tmp_path) as server:
@@ -207,7 +203,6 @@ def test_a_start_that_takes_long_is_alive(tmp_path: Path) -> None:
         }
 
 
-@asynchronous
 async def test_a_mounted_server_keeps_its_metrics(tmp_path: Path) -> None:
     """No listener serves adminAddress there, so callers go on to get the metrics."""
     options = ServerOptions(database=str(tmp_path / "flags.db"), admin_address="127.0.0.1:0")
@@ -215,7 +210,6 @@ async def test_a_mounted_server_keeps_its_metrics(tmp_path: Path) -> None:
         assert (await client.get("/metrics")).status_code == 200
 
 
-@asynchronous
 async def test_what_is_refused_before_it_is_a_request(tmp_path: Path) -> None:
     """Refusals before a request is parsed have the usual form of an error."""
     assert server_in(tmp_path).contract.early_refusal(400).status == 503, "there is no database yet"

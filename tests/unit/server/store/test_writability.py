@@ -24,7 +24,6 @@ from flagsvc.server.store.writability import (
     trouble,
 )
 from flagsvc.testing import FakeClock, RecordingLog
-from support.aio import asynchronous
 from support.flagservers import app_client
 from support.waiting import wait_until
 
@@ -49,7 +48,6 @@ def test_a_line_for_each_change() -> None:
     assert log.lines[0].fields == {"reason": FULL.why, "todo": FULL.remedy, "database": "flags.db"}
 
 
-@asynchronous
 async def test_a_disk_that_is_nearly_full() -> None:
     """It takes small changes and no large ones: the reason is said once a minute, each time with its end."""
     writability, clock, log = made()
