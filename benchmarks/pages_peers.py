@@ -1,4 +1,4 @@
-"""What our pages and those of the real server take: the first page, and three tasks of a person.
+"""What our pages and those of the real server take: the first page, and four tasks of a person.
 
 `python benchmarks/pages_peers.py [--rounds 10]` runs both servers with the same flags, and Chromium at their pages by turns. The
 real server comes from npm by its name when it is first needed; node, PostgreSQL and Chromium must be installed. The person is a
@@ -14,7 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ from harness.page_tasks import (  # noqa: E402
     ASKED,
     COPIED,
     COPY,
+    CREATE,
+    CREATED,
     NAMES,
     OUR_TASKS,
     SWITCHED,
@@ -43,13 +45,16 @@ from support import peers  # noqa: E402
 from support.browser import Browser, browser  # noqa: E402
 from support.flagservers import USER_SECRET, our_flag_server  # noqa: E402
 from support.person import Person  # noqa: E402
-from support.processes import ADMIN_TOKEN, FIRST_USER, ask, postgresql, unleash_server  # noqa: E402
+from support.processes import ADMIN_TOKEN, FIRST_USER, ask, our_proxy, postgresql, unleash_server  # noqa: E402
 from support.waiting import wait_until  # noqa: E402
 
 FEATURES = "/projects/default/features"
 LEAVES_OUT_7 = [{"contextName": "userId", "operator": "IN", "values": ["1", "2", "3"]}]
 WAIT_S, QUIET_S, LOOK_S, REST_S = 30.0, 1.5, 0.002, 0.02
-WIDTH, HEIGHT = 1440, 900
+SCREENS = {False: (1440, 900), True: (390, 844)}
+"""Width and height of the page; True is a phone."""
+FETCH_MS = 1000
+"""Milliseconds between the polls of the proxy at which a change arrives."""
 PLACE = """(() => { %s const found = %s;
   if (!found || found.disabled) return null;
   found.scrollIntoView({block: "center", behavior: "instant"});
@@ -86,11 +91,23 @@ class Site:
         for each in self.admin(f"{place}/strategies"):
             self.admin(f"{place}/strategies/{each['id']}", method="DELETE")
         self.admin(f"{place}/off", {})
+        if any(each["name"] == CREATED for each in self.admin(FEATURES)["features"]):
+            self.admin(f"{FEATURES}/{CREATED}", method="DELETE")
+            self.admin(f"/archive/{CREATED}", method="DELETE")
 
     def is_done(self, title: str) -> bool:
         """Return whether the server has what a task changes."""
-        name = COPIED if title == COPY else SWITCHED
+        name = {CREATE: CREATED, COPY: COPIED}.get(title, SWITCHED)
         state = self.admin(f"{FEATURES}/{name}/environments/production")
+        if title == CREATE:
+            [strategy] = state["strategies"]
+            [constraint] = strategy["constraints"]
+            wanted = ("25", "country", ["DE"])
+            return state["enabled"] is True and wanted == (
+                strategy["parameters"]["rollout"],
+                constraint["contextName"],
+                constraint["values"],
+            )
         if title == COPY:
             return bool(state["enabled"] and state["strategies"][0]["constraints"][0]["values"] == ["1", "2", "3"])
         return title == WHY or not state["enabled"]
@@ -151,12 +168,19 @@ def settle(page: Browser) -> None:
 
 def do(page: Browser, step: Click | Write) -> None:
     """Do a step as soon as it can be done."""
+    if step.target:
+        press(page, step.target)
     if isinstance(step, Write):
         wait_for(page, WRITES)
+        if step.target:
+            look(page, "document.activeElement.select()")
         page.call("Input.insertText", text=step.text)
-        return
+
+
+def press(page: Browser, target: str) -> None:
+    """Click on what a script finds as soon as it is at rest, and can be hit."""
     place: list[float] | None = None
-    while (found := wait_for(page, PLACE % (WORDS, step.target))) != place:  # it still moves
+    while (found := wait_for(page, PLACE % (WORDS, target))) != place:  # it still moves
         place = found
         time.sleep(REST_S)
     x, y = found
@@ -180,6 +204,7 @@ def visit(page: Browser, site: Site, figures: Figures) -> None:
 def perform(page: Browser, site: Site, task: Task, figures: Figures) -> None:
     """Do a task, from the list of flags on. Raises BenchError if it did not do what it should."""
     site.prepare()
+    set_screen(page, phone=task.phone)
     page.go(site.root + site.listed)
     page.run("localStorage.clear()")  # the real pages remember there what was tried last
     page.go(site.root + site.listed)
@@ -194,10 +219,17 @@ def perform(page: Browser, site: Site, task: Task, figures: Figures) -> None:
     settle(page)
     figures.take(page, seconds, site.root)
     wait_until(lambda: site.is_done(task.title), WAIT_S)
+    set_screen(page, phone=False)
+
+
+def set_screen(page: Browser, *, phone: bool) -> None:
+    width, height = SCREENS[phone]
+    page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
 
 
 def fill(site: Site) -> None:
     """Make the flags. All are on in both environments, except the flag to copy."""
+    site.admin("/context", {"name": "country"})
     for name in NAMES:
         site.admin(FEATURES, {"name": name, "type": "release", "description": "a flag of the benchmark"})
         parameters = {"rollout": "100", "stickiness": "userId", "groupId": name}
@@ -211,10 +243,13 @@ def fill(site: Site) -> None:
 
 @contextmanager
 def our_site(page: Browser) -> Iterator[Site]:
-    """Run our flag server on SQLite, with a browser that is signed in."""
-    with our_flag_server() as server:
+    """Run our flag server on SQLite, with a proxy that polls it, and a browser that is signed in."""
+    with ExitStack() as running, our_flag_server() as server:
         site = Site("flagsvc", server.root, "/ui/flags", "true", OUR_TASKS, USER_SECRET)
         fill(site)
+        token = {"tokenName": "proxy", "type": "client", "environment": "production", "projects": ["*"]}
+        secret = site.admin("/api-tokens", token)["secret"]
+        running.enter_context(our_proxy(server.url, UNLEASH_API_TOKEN=secret, FLAGSVC_FETCH_INTERVAL=str(FETCH_MS)))
         person = Person(page, "pointer")
         person.go(f"{site.root}/ui/sign-in")
         person.fill("#token", USER_SECRET)
@@ -301,7 +336,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=10)
     args = parser.parse_args()
     with browser() as page, our_site(page) as ours, their_site(page) as theirs:
-        page.call("Emulation.setDeviceMetricsOverride", width=WIDTH, height=HEIGHT, deviceScaleFactor=1, mobile=False)
+        set_screen(page, phone=False)
         known = machine.about(datetime.datetime.now(datetime.UTC))
         known["versions"] = {name: known["versions"][name] for name in ("Python", "flagsvc")}
         known["versions"] |= {

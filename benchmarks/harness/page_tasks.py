@@ -1,4 +1,4 @@
-"""Three tasks of a person, as steps at our pages and at those of the real server: the shortest way that each has, in clicks."""
+"""Four tasks of a person, as steps at our pages and at those of the real server: the shortest way that each has, in actions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ FLAGS = 20
 NAMES = [f"team-{number % 5}.feature-{number:02}" for number in range(FLAGS)]
 SWITCHED, ASKED, COPIED = NAMES[5], NAMES[7], NAMES[8]
 """The flag to switch off, a flag that leaves out user 7, and a flag that is in development only."""
+CREATED = "team-0.feature-new"
+"""The flag to create."""
 WORDS = """
 const row = name => [...document.querySelectorAll("tr")].find(each => each.innerText.includes(name));
 const said = (tags, words) => [...document.querySelectorAll(tags)].find(
@@ -24,9 +26,10 @@ class Click(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Write where the focus is."""
+    """Write where the focus is, or, with a target, into what a script finds, over what is there."""
 
     text: str
+    target: str = ""
 
 
 class Task(NamedTuple):
@@ -35,14 +38,33 @@ class Task(NamedTuple):
     title: str
     steps: tuple[Click | Write, ...]
     done: str
+    phone: bool = False
 
 
-OFF, WHY, COPY = "switch it off", "why not user 7", "copy to production"
+CREATE, OFF, WHY, COPY = "create it for 25 % in DE", "switch it off, on a phone", "why not user 7", "copy to production"
 OUR_TASKS = (
     Task(
+        CREATE,
+        (
+            Click("said('a.button', 'New flag')"),
+            Write(CREATED),
+            Click("one('[name=on][value=production]')"),
+            Write("25", "one('[name=rollout]')"),
+            Write("country", "one('[id=\"c0.field\"]')"),
+            Write("DE", "one('[id=\"c0.values\"]')"),
+            Click("said('.buttons button.main', 'Create')"),
+            Click("said('button.main', 'Create and switch on')"),
+        ),
+        "one('#notice .done')?.innerText.includes('in production')",
+    ),
+    Task(
         OFF,
-        (Click(f"row('{SWITCHED}')?.querySelectorAll('.switch')[1]"), Click("said('button', 'Switch off')")),
-        "one('#notice .done')?.innerText.includes('off in production')",
+        (
+            Click(f"row('{SWITCHED}')?.querySelector('[role=switch][aria-label$=production]')"),
+            Click("said('button', 'Switch off')"),
+        ),
+        "one('#notice')?.innerText.includes('Arrived at 1 of 1 proxy after')",
+        phone=True,
     ),
     Task(
         WHY,
@@ -69,9 +91,33 @@ THEIR_SWITCH = "input[aria-label=production]"
 CONFIRM = Click("one('[data-testid=DIALOGUE_CONFIRM_ID]')")
 THEIR_TASKS = (
     Task(
+        CREATE,
+        (
+            Click("said('button', 'New feature flag')"),
+            Write(CREATED),
+            Click("said('button', 'Create feature flag')"),
+            Click("[...document.querySelectorAll('[data-testid=ADD_STRATEGY_BUTTON]')].at(-1)"),
+            Click("said('button', 'Configure')"),
+            Click("said('.MuiSlider-markLabel', '25%')"),
+            Click("one('[data-testid=STRATEGY_TARGETING_TAB]')"),
+            Click("one('[data-testid=ADD_CONSTRAINT_BUTTON]')"),
+            Click("one('#context-field-select')"),
+            Click("[...document.querySelectorAll('[role=option]')].find(each => each.innerText.startsWith('country'))"),
+            Click("one('[data-testid=CONSTRAINT_ADD_VALUES_BUTTON]')"),
+            Write("DE"),
+            Click("one('.MuiPopover-root button[type=submit]')"),
+            Click("one('[data-testid=STRATEGY_FORM_SUBMIT_ID]')"),
+            CONFIRM,
+            Click(f"one('{THEIR_SWITCH}')"),
+            CONFIRM,
+        ),
+        f"one('{THEIR_SWITCH}')?.checked === true",
+    ),
+    Task(
         OFF,
-        (Click(f"row('{SWITCHED}')?.querySelector('{THEIR_SWITCH}')"), CONFIRM),
-        f"row('{SWITCHED}')?.querySelector('{THEIR_SWITCH}').checked === false",
+        (Click(f"said('td a', '{SWITCHED}')"), Click(f"one('{THEIR_SWITCH}')"), CONFIRM),
+        f"one('{THEIR_SWITCH}')?.checked === false",
+        phone=True,
     ),
     Task(
         WHY,

@@ -9,6 +9,7 @@ import pytest
 
 from flagsvc.server.pages.flag_bulk import MOST
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET, AppClient
+from support.page_forms import PageClient, read_wrong
 from support.page_scene import Visitor
 
 FLAGS = "/api/admin/projects/default/features"
@@ -181,10 +182,6 @@ def test_nothing_happens_unseen(client: AppClient) -> None:
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"do": "archive"}, "Tick at least one flag."),
     ({"do": "archive", "flag": [f"f{number}" for number in range(MOST + 1)]}, "501 flags are ticked. At most 500 are"),
-    ({"do": "on", "flag": ["a"], "environment": "nowhere"}, "Choose an environment."),
-    ({"do": "tag", "flag": ["a"], "tag": "web"}, "Write a tag as its type and its value, such as simple:web."),
-    ({"do": "tag", "flag": ["a"], "tag": "team:web"}, "There is no tag type team. There are simple."),
-    ({"do": "tag", "flag": ["a"], "tag": "simple:x"}, "The value of a tag has 2 to 50 characters."),
     ({"do": "what", "flag": ["a"]}, "There is no change what"),
 ]
 
@@ -195,3 +192,24 @@ def test_what_no_flag_can_get(client: AppClient, fields: dict[str, Any], words: 
     answer = Visitor(client).send("/change-flags", fields=fields)
     assert answer.status == 400 and words in answer.text
     assert 'class="main"' not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "words", "right"),
+    [
+        ({"do": "on", "environment": "nowhere"}, "environment", "Choose an environment.", "production"),
+        ({"do": "tag", "tag": "web"}, "tag", "Write a tag as its type and its value, such as simple:web.", "simple:web"),
+        ({"do": "tag", "tag": "team:web"}, "tag", "There is no tag type team. There are simple.", "simple:web"),
+        ({"do": "tag", "tag": "simple:x"}, "tag", "The value of a tag has 2 to 50 characters.", "simple:web"),
+    ],
+)
+def test_a_wrong_field(pages: PageClient, typed: dict[str, str], field: str, words: str, right: str) -> None:
+    """It stands on the page with its sentence, and the same flags go on from there."""
+    answer = pages.post("/ui/change-flags", [("flag", "a"), ("flag", "b"), ("back", "/flags?q=x"), *typed.items()])
+    assert answer.status == 400 and read_wrong(answer) == {field: words}
+    form = pages.form(answer, "/change-flags")
+    again = pages.press(form, typed["do"], **{field: right})
+    assert again.status == 200 and read_wrong(again) == {}
+    confirmed = pages.form(again, f"/{typed['do']}")
+    assert [value for name, value in confirmed.fields if name == "flag"] == ["a", "b"]
+    assert confirmed.value("back") == "/flags?q=x"

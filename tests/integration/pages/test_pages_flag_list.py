@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from flagsvc.server.pages.flag_view import MOST_HIDDEN
 from flagsvc.server.store.resources import usage
 from flagsvc.server.store.resources.usage import UsageCount, add_counts
 from support.flagservers import VIEWER_SECRET, AppClient, app_client
@@ -126,6 +127,22 @@ def test_which_environments_are_shown(database_url: str) -> None:
         dense = visitor.send("/list-view", dense="yes", back="/flags").headers["set-cookie"]
         visitor.cookie = f"{session}; {dense.partition(';')[0]}"
         assert shown_in(visitor) == (everything, True), "a list without any environment is of no use"
+
+
+def test_what_a_browser_can_hide(database_url: str) -> None:
+    """As many environments as a browser hides fit into a cookie, however long their names are. More are refused in words."""
+    places = [f"{number:0100}" for number in range(MOST_HIDDEN)]
+    environments = [{"name": each, "type": "test"} for each in places]
+    with app_client(database_url, given={"environments": environments}) as client:
+        visitor = Visitor(client)
+        kept = visitor.send("/list-view", fields={"shown": ["production", "development"]}, back="/flags")
+        cookie = kept.headers["set-cookie"]
+        assert kept.status == 303 and len(cookie.encode()) <= 4096
+        visitor.cookie = f"{visitor.cookie}; {cookie.partition(';')[0]}"
+        assert [each["name"] for each in visitor.data("/flags")["environments"]] == ["production", "development"]
+        refused = visitor.send("/list-view", fields={"shown": ["production"]}, back="/flags")
+        assert refused.status == 400 and "set-cookie" not in refused.headers
+        assert f"these are {MOST_HIDDEN + 1}" in refused.text
 
 
 def shown_in(visitor: Visitor) -> tuple[list[str], bool]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from flagsvc.pages.live import MAX_OF_ONE, EventStreams
+from flagsvc.server.api.pollers import KEPT_COMMITS, Commit
 from flagsvc.testing import FakeClock
 from support.aio import asynchronous, until
 from support.flagservers import (
@@ -193,6 +194,20 @@ def test_the_strip_says_where_a_change_has_arrived(client: AppClient, clock: Fak
     poll(client, "three", tags["three"])
     assert told_of(visitor, arrived) == "Arrived at 3 of 3 proxies after 2 min."
     assert "every 15s" not in visitor.see(arrived).text
+
+
+def test_a_change_of_which_the_server_knows_no_time(client: AppClient, clock: FakeClock) -> None:
+    """A server that did not make the change, or has forgotten it, says in words why it names no time."""
+    visitor = Visitor(client)
+    tag = poll(client, "one")
+    place = visitor.send("/flags/a/development/on").headers["location"].removeprefix("/ui")
+    for number in range(KEPT_COMMITS):
+        client.server.pollers.note_commit(str(number), Commit(number, 0.0))
+    pass_time(clock, 1)
+    assert "when" not in told_of(visitor, place)
+    poll(client, "one", tag)
+    words = "this server does not know when: another server made the change, or it restarted since"
+    assert told_of(visitor, place) == f"Arrived at 1 of 1 proxy ({words})."
 
 
 def test_a_change_that_proxies_do_not_need(client: AppClient, clock: FakeClock) -> None:

@@ -11,7 +11,8 @@ Every handler returns the data of its page; its template makes the page of it. S
   sees, and `flag_bulk.py` changes the flags that are ticked.
 - Contexts are tried: `tryout.py`. Who gets a flag and who loses it: `strategy_preview.py`, over `impact_of`.
 - Flags of two environments: `compare.py` and `copy_flag.py`, with `plans.py`, which all pages that import share (decision 0028).
-- The page of a flag is in `flag.py`, the picture of its use in `flag_use.py`, and the code for SDKs in `flag_snippets.py`.
+- A flag is created in `flag_new.py`, with its first strategy if wanted. Its page is in `flag.py`, the picture of its use in
+  `flag_use.py`, and the code for SDKs in `flag_snippets.py`.
 - What begins and what is found: `first_steps.py` on the list, `palette.py` with the script of its dialog, `favourites.py`.
 - A change is offered for undo, and pages tell at which proxies it has arrived: `notices.py`.
 - Who is signed in: `sign_in.py` sets the cookie.

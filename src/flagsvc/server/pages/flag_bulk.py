@@ -20,9 +20,9 @@ from flagsvc.server.api.route import Route
 from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of
 from flagsvc.server.pages.flag import EVERYONE, back_of
 from flagsvc.server.pages.flag_search import ADDRESS, read_search
-from flagsvc.server.pages.flags import SWITCH, is_protected
+from flagsvc.server.pages.flags import SWITCH, environment_choices, is_protected
 from flagsvc.server.pages.page import change, go_to
-from flagsvc.server.pages.problems import reasons_of
+from flagsvc.server.pages.problems import Problem, reasons_of
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError, bad_data
@@ -257,7 +257,7 @@ def require_possible(tx: Tx, kind: Change, names: Sequence[str], wanted: Wanted)
     if len(names) > MOST:
         raise bad_data(f"{len(names):,} flags are ticked. At most {MOST} are changed at once.")
     if "{environment}" in kind.title and not environments.environment_exists(tx, wanted.environment):
-        raise bad_data("Choose an environment.")
+        raise bad_data(Problem("Choose an environment.", "environment"))
     if "{tag}" in kind.title:
         require_tag(tx, **wanted.as_tag())
 
@@ -265,12 +265,15 @@ def require_possible(tx: Tx, kind: Change, names: Sequence[str], wanted: Wanted)
 def require_tag(tx: Tx, *, type: str, value: str) -> None:
     """Raise CallerError (400) for what is no tag, or has an unknown type."""
     known = [each["name"] for each in tag_types.list_types(tx)]
+    problem = ""
     if not value:
-        raise bad_data("Write a tag as its type and its value, such as simple:web.")
-    if type not in known:
-        raise bad_data(f"There is no tag type {type}. There are {', '.join(known)}.")
-    if tag_problems(type, value):
-        raise bad_data(f"The value of a tag has {SHORTEST_TAG} to {LONGEST_TAG} characters.")
+        problem = "Write a tag as its type and its value, such as simple:web."
+    elif type not in known:
+        problem = f"There is no tag type {type}. There are {', '.join(known)}."
+    elif tag_problems(type, value):
+        problem = f"The value of a tag has {SHORTEST_TAG} to {LONGEST_TAG} characters."
+    if problem:
+        raise bad_data(Problem(problem, "tag"))
 
 
 def _line(ticked: Ticked, kind: Change, name: str) -> Line:
@@ -322,6 +325,7 @@ def preview(name: str, call: ApiCall, look: Look) -> Answer:
         except (CallerError, ShapeError) as error:
             look.status, look.problems = reasons_of(error)
         protected = wanted.environment in environments.list_protected(tx)
+        known = environment_choices(tx)
     changed = [each for each in lines if not each.obstacle]
     count = len(changed) if lines else len(names)
     flags = changed[0].name if count == 1 and changed else f"{count} flag{'' if count == 1 else 's'}"
@@ -331,6 +335,8 @@ def preview(name: str, call: ApiCall, look: Look) -> Answer:
         "title": kind.title.format(flags=flags, **wanted._asdict()),
         "in_environment": ":environment" in kind.path,
         "wanted": wanted._asdict(),
+        "names": names,
+        "environments": known,
         "lines": [each._asdict() for each in lines],
         "changed": len(changed),
         "base": digest_of(lines),

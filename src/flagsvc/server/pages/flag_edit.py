@@ -1,4 +1,4 @@
-"""Making a flag, changing what describes it, its tags and links, archiving and reviving."""
+"""Changing what describes a flag, its tags and links, archiving and reviving it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from flagsvc.core.direction import isolate_quoted
 from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import check
 from flagsvc.pages.forms import Form
-from flagsvc.server.api.admin.features import TYPES
 from flagsvc.server.api.admin.tags import CHANGES
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.edits import (
@@ -25,61 +25,29 @@ from flagsvc.server.pages.edits import (
     require_unchanged,
 )
 from flagsvc.server.pages.flag import require_flag
-from flagsvc.server.pages.flags import project_choices
+from flagsvc.server.pages.flag_new import kinds
 from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.problems import under
 from flagsvc.server.shapes.batch import FEATURE_LINK
-from flagsvc.server.shapes.feature_bodies import CREATE_FEATURE, PATCHES
+from flagsvc.server.shapes.feature_bodies import PATCHES
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import feature_archive, features, links, tag_types, tags
 from flagsvc.server.store.store import Tx, read_tags
 from flagsvc.server.store.timestamps import format_time
 
-CREATE, UPDATE, ARCHIVE = "CREATE_FEATURE", "UPDATE_FEATURE", "DELETE_FEATURE"
+UPDATE, ARCHIVE = "UPDATE_FEATURE", "DELETE_FEATURE"
 PARTS = {"description": "Description", "type": "Type", "stale": "Stale", "impressionData": "Impression data"}
 """Member of a flag that the form changes → what people call it."""
 NO_TAG = {"type": "", "value": ""}
 CHANGED_LINK = "Nothing was done: someone changed this link meanwhile. The page shows what it is now. You typed `{url}` `{title}`."
 
 
-def show_new(call: ApiCall) -> Answer:
-    """Return the form of a new flag, for the project in the address."""
-    return new_page(call, {"name": "", "description": "", "type": "release", "impressionData": False}, Look())
-
-
-def create(call: ApiCall) -> Answer:
-    typed = read_form(call.form) | {"name": call.form.text("name")}
-
-    def work(tx: Tx) -> None:
-        body = checked(CREATE_FEATURE, {name: value for name, value in typed.items() if name != "stale"})
-        features.create(tx, call.params["projectId"], body)
-
-    return attempt(call, work, lambda look: new_page(call, typed, look), "flags", typed["name"])
-
-
 def read_form(form: Form) -> Json:
     """Return what was typed of a flag, but for its name."""
     texts = {"description": form.text("description"), "type": form.text("type")}
     return {**texts, "stale": form.has("stale"), "impressionData": form.has("impressionData")}
-
-
-def new_page(call: ApiCall, shown: Json, look: Look) -> Answer:
-    with call.store.reading() as tx:
-        listed = project_choices(tx)
-    chosen = call.params.get("projectId") or call.first_value("project") or ""
-    known = [each["value"] for each in listed]
-    project = chosen if chosen in known or not known else known[0]
-    data = {"flag": None, "form": shown, "project": project, "projects": listed, "types": kinds()}
-    rights = {"may": call.actor.may(CREATE, project=project), "permission": CREATE, "may_archive": False}
-    rest = {"base": "", "problems": look.problems, "changed": False, "last_change": None}
-    rest |= {name: [] for name in ("conflict_rows", "tags", "tag_types", "links")} | {"tag": NO_TAG}
-    return Answer(data | rights | rest, look.status)
-
-
-def kinds() -> list[Json]:
-    return [{"value": identity, "text": name} for identity, name, *_ in TYPES]
 
 
 def edit_page(
@@ -104,7 +72,7 @@ def edit_page(
         forms = link_forms(tx, name, typed_links or {})
     stored = content_of(row)
     shown = typed or stored
-    data = {"flag": name, "form": shown, "project": row.project, "projects": [], "types": kinds()}
+    data = {"flag": name, "form": shown, "project": row.project, "types": kinds()}
     rights = {"may": call.actor.may(UPDATE, project=row.project), "permission": UPDATE}
     rights |= {"may_archive": call.actor.may(ARCHIVE, project=row.project)}
     rest: Json = {
@@ -206,7 +174,7 @@ def read_link(call: ApiCall) -> Json:
 def change_link(call: ApiCall, work: Callable[[Tx, str, str], object]) -> Answer:
     """Do work on a link of the flag in one transaction, given project and flag; or show the page with what is wrong."""
     name, typed = call.params["featureName"], read_link(call)
-    changed = changed_meanwhile(CHANGED_LINK.format_map(typed))
+    changed = changed_meanwhile(isolate_quoted(CHANGED_LINK.format_map(typed)))
 
     def again(look: Look) -> Answer:
         if look is changed:
@@ -252,9 +220,6 @@ LINKS = f"{ONE}/edit/links"
 TEMPLATE = "flag_edit.html"
 
 ROUTES = (
-    page("/new-flag", show_new, TEMPLATE, "The form of a new flag."),
-    page("/projects/:projectId/new-flag", show_new, TEMPLATE, "The form of a new flag of a project."),
-    change("/projects/:projectId/new-flag", create, template=TEMPLATE, stands_for="createFeature"),
     page(f"{ONE}/edit", edit_page, TEMPLATE, "The form of a flag."),
     change(f"{ONE}/edit", update, template=TEMPLATE, stands_for="patchFeature"),
     change(f"{ONE}/tags", change_tags, template=TEMPLATE, stands_for="updateTags"),

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode
 
+from flagsvc.core.direction import isolate_marked
 from flagsvc.http.answers import Answer, encode
 from flagsvc.pages.headers import PAGE_HEADERS
 from flagsvc.server.api.admin.events import ID
@@ -161,7 +162,7 @@ def show_event(actor: Actor, event: dict[str, Any], kinds: Mapping[str, int]) ->
     kind = kind_of(event["type"])
     may_undo_all = all(may_ever_undo(actor, each) for each in kinds)
     return event | {
-        "words": unmarked(event["summary"]),
+        "words": isolate_marked(event["summary"]),
         "changes": list_changes(event["before"], event["after"]),
         "kept": kind.undo if isinstance(kind.undo, str) else "",
         "together": sum(kinds.values()),
@@ -205,11 +206,6 @@ def read_id(text: str, name: str) -> int | None:
 def unreadable(name: str, wanted: str, given: str) -> Exception:
     """Return the error (400) for a filter that means nothing."""
     return invalid([{"message": f"The `{name}` of the address must be {wanted}, not {given[:20]}"}])
-
-
-def unmarked(summary: str) -> str:
-    """Return the sentence of an event without the marks around its names."""
-    return summary.replace("**", "")
 
 
 ROUTES = (
@@ -277,4 +273,4 @@ def last_change(call: ApiCall, tx: Tx, look: Look, name: str, identity: Identity
     found = events.find_last(tx, types, changes, **place)
     if found is None or (found["project"] is None and not call.actor.may("ADMIN")):
         return None
-    return {"words": unmarked(found["summary"]), "at": found["createdAt"]}
+    return {"words": isolate_marked(found["summary"]), "at": found["createdAt"]}

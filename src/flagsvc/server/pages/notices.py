@@ -85,13 +85,15 @@ def tell(changes: Sequence[Change]) -> tuple[str, ...]:
 def describe_arrival(call: ApiCall, action: str, touched: Iterable[Touched]) -> Json | None:
     """Return at which proxies a change has arrived; None if it gives proxies no other flags.
 
-    Of an action that this server did not do, or long ago, it is not known after which time.
+    Of an action that another server did, or this server before it started or long ago, the time is not `known`: commits are in
+    memory.
     """
     served = [each for each in touched if SERVED.match(each.type)]
     if not served:
         return None
     pollers = call.server.pollers
-    commit = pollers.find_commit(action) or Commit(None, served[0].at.timestamp())
+    known = pollers.find_commit(action)
+    commit = known or Commit(None, served[0].at.timestamp())
     places = {(each.environment, each.project) for each in served}
     every = pollers.list_all()
     concerned = [each for each in every if any(is_concerned(each, *place) for place in places)]
@@ -99,6 +101,7 @@ def describe_arrival(call: ApiCall, action: str, touched: Iterable[Touched]) -> 
     return arrival._asdict() | {
         "action": action,
         "polled": bool(every),
+        "known": known is not None,
         "onlyProxies": all(each.sdk.startswith(PROXY) for each in concerned),
         "missing": [describe_missing(each) for each in arrival.missing[:NAMED]],
         "more": max(0, len(arrival.missing) - NAMED),
