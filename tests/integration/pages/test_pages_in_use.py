@@ -246,10 +246,10 @@ def test_two_tabs(server: OurFlagServer, page: Browser) -> None:
     page.follow("main form.edit [value=save]")
     page.take(0)
     page.follow("main form.edit [value=save]")
+    assert read_aloud(page, "[aria-labelledby=conflict]") == CONFLICT
     for look, width in (("light", 1200), ("dark", 320), ("forced colours", 320)):
         page.call("Emulation.setEmulatedMedia", features=LOOKS[look])
         check_page(page, width)
-    assert read_aloud(page, "[aria-labelledby=conflict]") == CONFLICT
     assert page.run("document.querySelector('[name=description]').value") == "of tab 0"
     page.follow("[aria-labelledby=conflict] [value=save]")
     assert server.admin(f"{FLAGS}/new")["description"] == "of tab 0"
