@@ -39,7 +39,7 @@ The flag server
 - `batch_trouble`, `shape_bodies`: generated data sets and bodies; `state_exports`: exports of old servers
 - `page_scene`: pages with a session; `page_forms`: pages and forms with a token; `provider_scene`: signing in at a provider
 - `browser`: Chromium; `person`: a person in it, and signing in; `page_faults`: what is wrong with a page
-- `moments`: times in words; `isolation`: texts from right to left
+- `moments`: times in words; `isolation`: texts from right to left; `reading`: what a screen reader reads of a page
 
 Commands and benchmarks
 

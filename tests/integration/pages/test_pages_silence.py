@@ -15,7 +15,6 @@ from support.flagservers import FILE, USER_SECRET, OurFlagServer, our_flag_serve
 from support.page_faults import check_page
 from support.person import sign_in
 from support.processes import flagsvc, running
-from support.waiting import wait_until
 
 pytestmark = pytest.mark.programs
 GIVEN = {"features": [{"name": "new"}], "projects": [], "contextFields": []}
@@ -64,11 +63,6 @@ def is_on(server: OurFlagServer) -> bool:
     return bool(server.admin("/projects/default/features/new/environments/development")["enabled"])
 
 
-def made(server: OurFlagServer, kind: str) -> int:
-    """Return how many events of a kind there are."""
-    return sum(each["type"] == kind for each in server.admin("/events")["events"])
-
-
 def test_a_switch_without_an_answer(server: OurFlagServer, page: Browser) -> None:
     """Offline, a sentence at the switch says that it is not switched. The next press switches it, and the sentence goes."""
     before = is_on(server)
@@ -96,19 +90,6 @@ def test_a_switch_that_asks_without_an_answer(server: OurFlagServer, page: Brows
         page.wait_for("location.pathname.endsWith('/flags/new/production/switch')")
         page.run("history.back()")
         page.wait_for(f"location.pathname.endsWith('/flags') && document.readyState === 'complete' && {ANSWERED}")
-
-
-def test_a_second_press_does_nothing(server: OurFlagServer, page: Browser) -> None:
-    """While the server hangs, the switch is busy and takes no further press. When the server goes on, it was switched once."""
-    before, kinds = is_on(server), ("feature-environment-enabled", "feature-environment-disabled")
-    events = [made(server, each) for each in kinds]
-    with server.hanging():
-        page.run(f"{SWITCH}.click(); {SWITCH}.click()")
-        page.wait_for(f"{SWITCH}.matches('[data-busy][aria-disabled=true]')")
-        page.run(f"{SWITCH}.click()")
-    page.wait_for(f"{SWITCH}.ariaChecked === '{str(not before).lower()}'")
-    page.wait_for(ANSWERED)
-    assert sum(made(server, each) for each in kinds) == sum(events) + 1
 
 
 def test_a_form_without_an_answer(server: OurFlagServer, page: Browser) -> None:
@@ -200,13 +181,5 @@ def test_no_page_has_words_for_programs(server: OurFlagServer, page: Browser) ->
     page.wait_for("window.out")
     page.run("fetch('/ui/flags/new/archive', {method: 'POST'}).then(each => each.text()).then(text => { window.text = text })")
     page.wait_for("window.text")
-    assert "Your session has ended" in page.run("window.text")
+    assert "Your session has ended" in page.run("window.text") and 'href="/ui/sign-in" target="_blank"' in page.run("window.text")
     assert "program" not in page.run("window.text")
-
-
-def test_a_stopped_server_is_no_reason_to_wait_for_ever(server: OurFlagServer, page: Browser) -> None:
-    """A press that hangs says after ten seconds that there was no answer."""
-    with server.hanging():
-        page.run(f"{SWITCH}.click()")
-        page.wait_for(f"{SAID}.startsWith('Not switched')")
-    wait_until(lambda: server.admin("/projects"))
