@@ -179,6 +179,7 @@ class Program:
         try:
             self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
+            print(f"the {self.name} does not end within {STOP_SECONDS:g} s, so the demo kills it", file=sys.stderr)
             self.process.kill()
             self.process.wait()
         self.reader.join()

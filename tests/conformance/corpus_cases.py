@@ -30,7 +30,6 @@ KEY = "some-client-key"
 APP_NAME = "proxy-under-test"
 HOST_NAME = "Some-Host"
 FALLBACK = {"name": "disabled", "enabled": False}
-FORMS = ("list", "all", "named")
 SOURCES = ("specification", "behaviour", "client specification", "decision")
 
 

@@ -50,13 +50,3 @@ def test_every_rule_says_where_it_comes_from() -> None:
     for rule in corpus_cases.rules():
         assert set(rule) == {"id", "source", "says", "ours"} and rule["says"] and isinstance(rule["ours"], bool), rule
         assert rule["source"].startswith(corpus_cases.SOURCES), rule
-
-
-def test_every_case_is_whole() -> None:
-    """A case says what it shows, asks in one way, and expects in one way; a named look-up has names."""
-    for case in corpus_cases.cases():
-        keys = set(case.content)
-        assert case.content["says"] and case.content["form"] in corpus_cases.FORMS, case
-        assert len(keys & {"get", "post"}) == 1 == len(keys & {"on", "expected", "outcomes"}), case
-        assert ("toggles" in keys) is (case.content["form"] == "named"), case
-        assert not {"toggles", "get"} <= keys, case

@@ -148,14 +148,6 @@ async def test_the_current_etag_gives_not_modified_and_an_old_one_the_document(s
         assert (await source.fetch(two.etag)).body == document("one")
 
 
-@every_source
-@asynchronous
-async def test_the_pace_is_seconds_or_none(source_of: Open, tmp_path: Path) -> None:
-    """None means the refresh interval."""
-    async with source_of(tmp_path) as (source, _):
-        assert source.pace is None or source.pace > 0
-
-
 @asynchronous
 async def test_a_bootstrap_address_that_is_none_is_an_upstream_error() -> None:
     """It is a warning like any other failure to bootstrap, and the start continues."""

@@ -10,13 +10,12 @@ import diff_documents
 import diff_exclusions
 import diff_fixed
 import diff_requests
-from diff_compare import Difference, Shrinker, compare, reproduction
+from diff_compare import Difference, compare, reproduction
 from diff_exclusions import EXCLUSIONS, Exclusion
 from diff_pair import Pair, Reply
 from diff_requests import Question
 
 PIPELINED = 8
-SHRUNK = 4  # mismatches that are made small; all other answers are counted and shown unchanged
 SHOWN = 12
 
 
@@ -93,11 +92,9 @@ class Campaign:
             else:
                 self.figures.mismatches.append(difference)
 
-    def explain_mismatches(self, shrunk: int = SHRUNK) -> str:
-        """Return the first mismatches as lines, one for each toggle of a document; `shrunk` of them are made small."""
+    def explain_mismatches(self) -> str:
+        """Return the first mismatches as lines, one for each toggle of a document."""
         first: dict[object, Difference] = {}
         for found in self.figures.mismatches:
             first.setdefault((id(found.document), found.toggle) if found.toggle else str(found.question), found)
-        shown = list(first.values())[:SHOWN]
-        small = [Shrinker(self.pair).shrink(each) for each in shown[:shrunk]]
-        return "\n".join([*map(reproduction, small), *map(str, shown[shrunk:])])
+        return "\n".join(map(reproduction, list(first.values())[:SHOWN]))

@@ -146,11 +146,7 @@ class Maker:
     def without_some(self, constraint: Json) -> Json:
         """Return the constraint, sometimes without a field that it can do without."""
         takes_one = constraint["operator"].startswith(("NUM_", "DATE_", "SEMVER_", "REGEX"))
-        spare = [
-            "contextName",
-            *(["values"] if takes_one else []),
-            *(["operator"] if constraint["operator"] == "BOGUS" else []),
-        ]
+        spare = ["contextName", *(["values"] if takes_one else []), *(["operator"] if constraint["operator"] == "BOGUS" else [])]
         if self.chance(0.05):
             del constraint[self.rng.choice(spare)]
         return constraint

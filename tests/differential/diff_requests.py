@@ -182,21 +182,11 @@ class Asker:
 
 def present(context: Json) -> frozenset[str]:
     """Return the fields of a context that certainly have a value."""
-    fields = {
-        **context.get("properties", {}),
-        **{name: value for name, value in context.items() if name != "properties"},
-    }
+    fields = {**context.get("properties", {}), **{name: value for name, value in context.items() if name != "properties"}}
     return frozenset({name for name, value in fields.items() if value not in ("", None)} | ALWAYS_PRESENT)
 
 
-FORWARDED = [
-    "10.1.2.3",
-    "192.168.1.7",
-    "10.1.2.3, 192.168.1.7",
-    "2001:db8::1",
-    "10.1.2.3,127.0.0.1",
-    "192.168.1.7 , 10.1.2.3",
-]
+FORWARDED = ["10.1.2.3", "192.168.1.7", "10.1.2.3, 192.168.1.7", "2001:db8::1", "10.1.2.3,127.0.0.1", "192.168.1.7 , 10.1.2.3"]
 ODD_QUERIES = [
     *(
         "userId=1&userId=2",
@@ -206,23 +196,8 @@ ODD_QUERIES = [
         "a[]=1&a[]=2",
         "a[0]=1&a[1]=2",
     ),
-    *(
-        "a=1&a=2&a=3",
-        "properties[region]=eu&properties[region]=us",
-        "region=eu&properties[region]=us",
-        "region=eu&region=us",
-    ),
-    *(
-        "userId=%zz",
-        "userId=%E4",
-        "region=%",
-        "region=%u0041",
-        "region=%C3%28&userId=7",
-        "userId",
-        "userId&region",
-        "=x",
-        "&&&",
-    ),
+    *("a=1&a=2&a=3", "properties[region]=eu&properties[region]=us", "region=eu&properties[region]=us", "region=eu&region=us"),
+    *("userId=%zz", "userId=%E4", "region=%", "region=%u0041", "region=%C3%28&userId=7", "userId", "userId&region", "=x", "&&&"),
     *(
         "userId=7&&region=eu&",
         "userId=7;region=eu",
@@ -233,13 +208,7 @@ ODD_QUERIES = [
         "region=a+b%20c",
         "%75serId=7",
     ),
-    *(
-        "properties%5Bregion%5D=eu",
-        "properties[region=eu",
-        "properties[]",
-        "properties[",
-        "[region]=eu",
-    ),
+    *("properties%5Bregion%5D=eu", "properties[region=eu", "properties[]", "properties[", "[region]=eu"),
     *(
         "properties[region]",
         "properties[userId]=9",
@@ -257,35 +226,12 @@ ODD_QUERIES = [
         "userId=+",
     ),
     *("hasOwnProperty=x", "properties[constructor]=x", "__proto__=x", "properties[__proto__]=x", "length=3", "a.b=c"),
-    *(
-        "1=2",
-        "userId[]=7",
-        "userId[a]=7",
-        "userId[0]=7",
-        "x=" + "y" * 3000,
-    ),
+    *("1=2", "userId[]=7", "userId[a]=7", "userId[0]=7", "x=" + "y" * 3000),
     "&".join(f"p{number}={number}" for number in range(150)),
 ]
 ODD_BODIES = [
-    *(
-        b"",
-        b"{}",
-        b"[]",
-        b"null",
-        b"7",
-        b'"x"',
-        b"{",
-        b"{'a': 1}",
-        b'{"context": null}',
-        b'{"context": []}',
-        b'{"context": "x"}',
-    ),
-    *(
-        b'{"context": 7}',
-        b'{"context": {"userId": {}}}',
-        b'{"context": {"userId": []}}',
-        b'{"context": {"userId": ["7"]}}',
-    ),
+    *(b"", b"{}", b"[]", b"null", b"7", b'"x"', b"{", b"{'a': 1}", b'{"context": null}', b'{"context": []}', b'{"context": "x"}'),
+    *(b'{"context": 7}', b'{"context": {"userId": {}}}', b'{"context": {"userId": []}}', b'{"context": {"userId": ["7"]}}'),
     *(b'{"context": {"properties": null}}', b'{"context": {"properties": []}}', b'{"context": {"properties": "x"}}'),
     *(
         b'{"context": {"properties": {"a": {}}}}',
@@ -300,33 +246,10 @@ ODD_BODIES = [
         b'{"toggles": [null]}',
         b'{"toggles": 7}',
     ),
-    *(
-        b'{"toggles": [["a"]]}',
-        b'{"toggles": ["a"], "context": {}, "more": 1}',
-        b'{"context": {"userId": "a", "userId": "b"}}',
-    ),
-    *(
-        b'{"userId": "7", "appName": "unwrapped"}',
-        b'{"context": {"currentTime": true}}',
-    ),
-    *(
-        b'\xef\xbb\xbf{"context": {"userId": "7"}}',
-        b'{"context": {"userId": "a\\u0000b"}}',
-    ),
-    *(
-        b'{"context": {"userId": "7"}} x',
-        b'{"context": {"userId": NaN}}',
-        b'{"context": {"userId": 1e400}}',
-        b"  {}  ",
-        b"{}\n",
-    ),
-    *(
-        b'{"context": {"a": 1, "properties": {"a": 2}}}',
-        b'{"context": {"userId": "\xff"}}',
-    ),
-    *(
-        b'{"context": {"a": [1, 2]}}',
-        b'{"context": {"remoteAddress": 7}}',
-        b'{"context": {"environment": false, "appName": true}}',
-    ),
+    *(b'{"toggles": [["a"]]}', b'{"toggles": ["a"], "context": {}, "more": 1}', b'{"context": {"userId": "a", "userId": "b"}}'),
+    *(b'{"userId": "7", "appName": "unwrapped"}', b'{"context": {"currentTime": true}}'),
+    *(b'\xef\xbb\xbf{"context": {"userId": "7"}}', b'{"context": {"userId": "a\\u0000b"}}'),
+    *(b'{"context": {"userId": "7"}} x', b'{"context": {"userId": NaN}}', b'{"context": {"userId": 1e400}}', b"  {}  ", b"{}\n"),
+    *(b'{"context": {"a": 1, "properties": {"a": 2}}}', b'{"context": {"userId": "\xff"}}'),
+    *(b'{"context": {"a": [1, 2]}}', b'{"context": {"remoteAddress": 7}}', b'{"context": {"environment": false, "appName": true}}'),
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ Json = dict[str, Any]
 BATCH = 250
 SHOWN = 12
 FAILS, RANDOM, NO_FLAG = "fails", "random", "no flag"
+COMPARED, ODD = "compared", "served though odd"
 OPTIONS = CompileOptions(hostname=HOST, class_sightings=1)
 
 REFERENCE = """
@@ -100,93 +100,57 @@ class Exclusion(NamedTuple):
 
 @dataclass
 class Figures:
-    """What was compared and found."""
+    """What was compared and found. `counts` has answers by what came of them, and the features that ours served though odd."""
 
-    documents: int = 0
-    answers: int = 0
-    failed: int = 0
-    random: int = 0
-    refused: int = 0
-    left_out: int = 0
-    odd: int = 0
-    seconds: float = 0.0
-    excluded: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
 
     def explain(self) -> str:
-        """Return the first differences, one for each kind of place and value."""
+        """Return the counts, and the first differences, one for each kind of place and value."""
         first: dict[tuple[str, str], Difference] = {}
         for each in self.differences:
             first.setdefault((each.odd.place(), each.odd.value), each)
-        return "\n".join([self.line(), *self.table()[:SHOWN], *map(str, list(first.values())[:SHOWN])])
-
-    def line(self) -> str:
-        """Return the figures in one line."""
-        return (
-            f"{self.documents} documents, {self.answers} answers compared, {len(self.differences)} differences, "
-            f"{sum(self.excluded.values())} excluded, {self.failed} where the reference fails, {self.random} random, "
-            f"{self.refused} documents that the reference refuses, {self.odd} flags served though odd, "
-            f"{self.left_out} left out, {self.seconds:.0f} s"
-        )
-
-    def table(self) -> list[str]:
-        """Return the kinds of places and values with differences, most frequent first."""
-        counts = Counter((each.odd.place(), each.odd.value) for each in self.differences)
-        return [f"| {place} | {value} | {number} |" for (place, value), number in counts.most_common()]
+        return "\n".join([str(dict(self.counts)), *map(str, list(first.values())[:SHOWN])])
 
 
 def run(odds: Sequence[Odd], exclusions: Sequence[Exclusion]) -> Figures:
     """Compare documents."""
-    figures, start = Figures(), time.monotonic()
+    figures = Figures()
     function = REFERENCE % (json.dumps(HOST), json.dumps(CONTEXTS))
     for first in range(0, len(odds), BATCH):
         part = odds[first : first + BATCH]
         answers = javascript.apply(function, [each.document for each in part], package="unleash-client")
         for odd, told in zip(part, answers, strict=True):
             compare(odd, told, figures, exclusions)
-    figures.seconds = time.monotonic() - start
     return figures
 
 
 def compare(odd: Odd, told: list[Json] | None, figures: Figures, exclusions: Sequence[Exclusion]) -> None:
     """Compare all answers about a document, and add what is found to the figures."""
-    figures.documents += 1
     compiled = compile_both(odd.document)
-    figures.odd += sum(each.served for each in compiled.problems)
-    figures.left_out += sum(not each.served for each in compiled.problems)
-    figures.refused += told is None
+    figures.counts[ODD] += sum(each.served for each in compiled.problems)
     for number, flags in enumerate(told or ()):
-        ours = our_answers(compiled, number)
+        toggles = json.loads(compiled.snapshot.all(our_context(number)))["toggles"]
+        ours = {each["name"]: answer_of(each, each["variant"]) for each in toggles}
         for name in flags | ours:
-            said = read(flags.get(name, NO_FLAG)), ours.get(name, NO_FLAG)
-            note(Difference(odd, name, number, *said), figures, exclusions)
+            theirs = flags.get(name, NO_FLAG)
+            said = Answer(*theirs) if isinstance(theirs, list) else theirs
+            note(Difference(odd, name, number, said, ours.get(name, NO_FLAG)), figures, exclusions)
 
 
 def note(found: Difference, figures: Figures, exclusions: Sequence[Exclusion]) -> None:
     """Count an answer as equal, as one without a meaning, as excluded, or as a difference."""
     if found.reference in (FAILS, RANDOM):
-        figures.failed += found.reference == FAILS
-        figures.random += found.reference == RANDOM
+        figures.counts[found.reference] += 1
         return
-    figures.answers += 1
+    figures.counts[COMPARED] += 1
     if found.reference == found.ours:
         return
     row = next((row for row in exclusions if row.explains(found)), None)
     if row:
-        figures.excluded[row.name] += 1
+        figures.counts[row.name] += 1
     else:
         figures.differences.append(found)
-
-
-def read(told: Any) -> Any:
-    """Return what the reference says of a flag."""
-    return Answer(*told) if isinstance(told, list) else told
-
-
-def our_answers(compiled: Compiled, number: int) -> dict[str, Answer]:
-    """Return what ours says of each flag in a context."""
-    toggles = json.loads(compiled.snapshot.all(our_context(number)))["toggles"]
-    return {each["name"]: answer_of(each, each["variant"]) for each in toggles}
 
 
 def answer_of(toggle: Json, variant: Json) -> Answer:

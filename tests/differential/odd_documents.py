@@ -29,13 +29,7 @@ def flag(name: str, *strategies: Json, **more: Any) -> Json:
 
 def strategy(name: str, *constraints: Json, segments: list[Any] | None = None, **parameters: Any) -> Json:
     """Return a strategy as a server writes it."""
-    return {
-        "name": name,
-        "parameters": parameters,
-        "constraints": list(constraints),
-        "segments": segments or [],
-        "variants": [],
-    }
+    return {"name": name, "parameters": parameters, "constraints": list(constraints), "segments": segments or [], "variants": []}
 
 
 def rollout(share: str, sticky: str = "userId", *constraints: Json, **more: Any) -> Json:
@@ -102,11 +96,11 @@ BASE: Json = {
         flag("child", EVERYONE, dependencies=[{"feature": "rolled-out", "enabled": True, "variants": ["blue", "red"]}]),
         flag("child-off", EVERYONE, dependencies=[{"feature": "rolled-out", "enabled": False}]),
         flag("child-two", rollout("70"), dependencies=[{"feature": "plain"}, {"feature": "users", "enabled": True}]),
-        flag("unknown", strategy("of-the-future", anything="x"), strategy("userWithId", userIds="1")),
+        flag("unknown", strategy("of-the-future", anything="x"), strategy("userWithId", userIds="1"))
     ],
     "segments": [
         {"id": 1, "name": "europe", "constraints": [limit("IN", "region", "eu", "de")]},
-        {"id": 2, "name": "many", "constraints": [compared("NUM_GT", "count", "1"), limit("NOT_IN", "userId", "9")]},
+        {"id": 2, "name": "many", "constraints": [compared("NUM_GT", "count", "1"), limit("NOT_IN", "userId", "9")]}
     ],
 }  # fmt: skip
 
@@ -125,11 +119,7 @@ ODD_FIELDS = {
 def context(number: int) -> Json:
     """Return one of the contexts. Each field has a value, so that nothing is drawn at random."""
     region = ("eu", "us", "asia", "de")[number % 4]
-    properties = ODD_FIELDS | {
-        "region": region,
-        "count": str((7, 3, 700)[number % 3]),
-        "version": ("1.2.3", "1.1.0")[number % 2],
-    }
+    properties = ODD_FIELDS | {"region": region, "count": str((7, 3, 700)[number % 3]), "version": ("1.2.3", "1.1.0")[number % 2]}
     return {
         "userId": ("1", "2", "9", "77")[number] if number < 4 else f"user-{number * 7919}",
         "sessionId": f"session-{number * 31}",

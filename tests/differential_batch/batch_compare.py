@@ -115,10 +115,7 @@ EXCLUSIONS = (
     Exclusion("a parent elsewhere is a 404", "as to version 8.2.0", parent_elsewhere),
     Exclusion("a sort order may be any number", "so it may at the single operation", odd_order),
     Exclusion(
-        "a link is the address of a web page",
-        "a page shows links, and `javascript:` would run",
-        link_to_no_page,
-        sure=False,
+        "a link is the address of a web page", "a page shows links, and `javascript:` would run", link_to_no_page, sure=False
     ),
     Exclusion("half a surrogate pair is U+FFFD", "as in all other texts", half_a_pair),
     Exclusion("a pattern with a reference checks no name", "no search of ours answers it", refers_to_a_group, sure=False),

@@ -105,11 +105,7 @@ def project(random: Random, name: str) -> Json:
         rules["featureNaming"] = {"pattern": random.choice(PATTERNS)} | perhaps(random, 0.5, example="abc-1", description="letters")
     shelved = {"archived": True} if name == PROJECTS[-1] else {}
     return (
-        {
-            "id": name,
-            "name": name,
-            "environments": list(ENVIRONMENTS[: 1 if name == PROJECTS[1] and random.random() < 0.15 else 2]),
-        }
+        {"id": name, "name": name, "environments": list(ENVIRONMENTS[: 1 if name == PROJECTS[1] and random.random() < 0.15 else 2])}
         | rules
         | shelved
     )
@@ -246,12 +242,7 @@ def dependency(random: Random, name: str) -> Json:
 
 def link(random: Random, name: str) -> Json:
     """Return an entry of links."""
-    urls = (
-        "https://example.com/x?b=2&a=1",
-        "example.com",
-        "http://example.com:80/a/../b/",
-        "https://e.com/?utm_source=q",
-    )
+    urls = ("https://example.com/x?b=2&a=1", "example.com", "http://example.com:80/a/../b/", "https://e.com/?utm_source=q")
     return {
         "feature": name,
         "links": [{"url": random.choice(urls)} | perhaps(random, 0.5, title="t") for _ in range(random.randint(0, 2))],

@@ -113,10 +113,7 @@ def importing(**data: Any) -> dict[str, Any]:
 FIXED: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
     (
         PLAIN
-        | {
-            "projects": [DEFAULT | {"featureLimit": 0}],
-            "features": [{"name": "old", "project": "default", "archived": True}],
-        },
+        | {"projects": [DEFAULT | {"featureLimit": 0}], "features": [{"name": "old", "project": "default", "archived": True}]},
         importing(),
     ),
     (PLAIN, importing(contextFields=[{"name": "new"}, {"name": "new"}])),
@@ -126,8 +123,7 @@ FIXED: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
     (
         PLAIN | {"projects": [DEFAULT, DEFAULT | {"id": "other"}], "features": [{"name": "far", "project": "other"}]},
         importing(
-            features=[{"name": "a", "project": "default"}],
-            dependencies=[{"feature": "a", "dependencies": [{"feature": "far"}]}],
+            features=[{"name": "a", "project": "default"}], dependencies=[{"feature": "a", "dependencies": [{"feature": "far"}]}]
         ),
     ),
 )
@@ -191,14 +187,7 @@ def order_of(server: OurServer | RealServer, body: Any, feature: str) -> list[tu
     return sorted((row["sortOrder"], row["name"], row.get("title") or "") for row in rows)
 
 
-def compare(
-    real: RealServer,
-    ours: OurServer,
-    seed: int,
-    rounds: int,
-    *,
-    foretold: bool = True,
-) -> Tally:
+def compare(real: RealServer, ours: OurServer, seed: int, rounds: int, *, foretold: bool = True) -> Tally:
     """Compare the servers' answers from `rounds` states on.
 
     `foretold`: what the commands say of the real server is held against its imports.

@@ -50,12 +50,7 @@ class Maker:
         found: Json = {"inverted": self.chance(0.2), "caseInsensitive": self.chance(0.2)}
         kind = pick("LLLLNSD")
         if kind == "N":
-            return found | {
-                "contextName": "size",
-                "operator": pick(NUMBERS),
-                "value": pick(["0", "7", "100"]),
-                "values": [],
-            }
+            return found | {"contextName": "size", "operator": pick(NUMBERS), "value": pick(["0", "7", "100"]), "values": []}
         if kind == "S":
             return found | {"contextName": "version", "operator": pick(SEMVERS), "value": "2.0.0", "values": []}
         if kind == "D":
@@ -63,11 +58,7 @@ class Maker:
             return found | {"contextName": "currentTime", "operator": pick(DATES), "value": moment, "values": []}
         name = pick(list(FIELDS))
         values = self.rng.sample(FIELDS[name], self.rng.randint(1, 2))
-        return found | {
-            "contextName": name,
-            "operator": pick(LISTS),
-            "values": [value for value in values if value] or ["x"],
-        }
+        return found | {"contextName": name, "operator": pick(LISTS), "values": [value for value in values if value] or ["x"]}
 
     def variants(self, stickiness: str) -> list[Json]:
         """Return two or three variants."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from peer_meaning import Record
@@ -16,27 +14,6 @@ WORDS = ("toggles", "features")
 TABLES = ("payloads", "changed", "tokens", "cors", "counted")
 """Fields with members."""
 ENDS = "~"
-
-
-@dataclass
-class Figures:
-    """What a comparison of a scene came to. `excluded` has the number of rows for each exclusion."""
-
-    asked: int = 0
-    agreeing: int = 0
-    excluded: Counter[str] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
-
-
-def compare(rows: Sequence[Row], theirs: Records, ours: Records, *, is_ordered: bool) -> Figures:
-    """Return the figures of all rows. `is_ordered`: toggles come in the same order."""
-    figures = Figures()
-    for row in rows:
-        figures.asked += 1
-        figures.agreeing += not row.but
-        figures.excluded.update({exclusion.name for exclusion in row.but})
-        figures.problems += explain(row, theirs, ours, is_ordered=is_ordered)
-    return figures
 
 
 def explain(row: Row, theirs: Records, ours: Records, *, is_ordered: bool) -> list[str]:

@@ -72,13 +72,7 @@ KEYS = (
     get("one flag of the own project", KNOWN, f"{URL}/features/shop-banner", key=SHOP_WEB),
     get("a token of two projects", KNOWN, key=BOTH_WEB),
     get("a token of an environment without a start token", KNOWN, key=STAGING_WEB, but=(ours.REFUSED_KEYS,)),
-    get(
-        "a trusted key",
-        KNOWN,
-        key=TRUSTED,
-        environment=PRODUCTION,
-        but=(ours.LISTED_KEYS.as_row("a token of production"),),
-    ),
+    get("a trusted key", KNOWN, key=TRUSTED, environment=PRODUCTION, but=(ours.LISTED_KEYS.as_row("a token of production"),)),
 )
 CONDITIONS = (
     get("the tag", KNOWN, again="TAG"),
@@ -165,11 +159,7 @@ BODIES = (
     post("a moment to come, by POST", {"context": {"currentTime": "2031-01-01T00:00:00Z"}}),
     post("a moment that is none, by POST", {"context": {"currentTime": "garbage"}}),
     post("an environment, by POST", {"context": {"environment": "default", "properties": {"asking": "environment"}}}),
-    post(
-        "chosen flags",
-        {"context": CONTEXT, "toggles": ["by-user", "off"]},
-        but=(ours.CHOSEN_FLAGS.but(toggles="by-user -off"),),
-    ),
+    post("chosen flags", {"context": CONTEXT, "toggles": ["by-user", "off"]}, but=(ours.CHOSEN_FLAGS.but(toggles="by-user -off"),)),
     post("a query beside the body", {"context": {"userId": "8"}}, f"{URL}?region=eu"),
     post("a body of 3 MB", b'{"context":{"userId":"7"}}' + b" " * 3_000_000, but=(ours.ERRORS_ARE_JSON,)),
 )
@@ -186,13 +176,7 @@ ORIGINS = (
         headers=ASKING,
         but=(ours.CORS_HEADERS, ours.PREFLIGHT.but(**{"cors.allow-headers": ASKED})),
     ),
-    get(
-        "a page of another origin without a key",
-        KNOWN,
-        key="",
-        headers=PAGES,
-        but=(ours.REFUSED_KEYS, ours.CORS_HEADERS),
-    ),
+    get("a page of another origin without a key", KNOWN, key="", headers=PAGES, but=(ours.REFUSED_KEYS, ours.CORS_HEADERS)),
 )
 METRICS, REGISTER = f"{URL}/client/metrics", f"{URL}/client/register"
 report = Caller(METRICS, WEB).post
@@ -219,19 +203,9 @@ REPORTS = (
         counts="number",
         but=(OF_A_PAGE[0], OF_A_PAGE[1].but(counted={f"{OWN_NAME} in production": TWO_AND_ONE})),
     ),
+    report("counts below the path of all flags", usage("page", "bare"), f"{URL}/all/client/metrics", counts="bare", but=OF_A_PAGE),
     report(
-        "counts below the path of all flags",
-        usage("page", "bare"),
-        f"{URL}/all/client/metrics",
-        counts="bare",
-        but=OF_A_PAGE,
-    ),
-    report(
-        "counts under the former name",
-        usage("page", "by-region"),
-        "/api/proxy/client/metrics",
-        counts="by-region",
-        but=OF_A_PAGE,
+        "counts under the former name", usage("page", "by-region"), "/api/proxy/client/metrics", counts="by-region", but=OF_A_PAGE
     ),
     report("counts with a backend token", usage("page", "not-region"), key=SERVICE, counts="not-region", but=OF_A_PAGE),
     report("counts without an instance", usage("page", "by-plan", instanceId=None), counts="by-plan", but=OF_A_PAGE),
@@ -263,12 +237,7 @@ REPORTS = (
         REGISTER,
         but=(ours.ODD_COUNTS,),
     ),
-    report(
-        "a registration without strategies",
-        registration("page-three", strategies=None),
-        REGISTER,
-        but=(ours.STRUCTURE,),
-    ),
+    report("a registration without strategies", registration("page-three", strategies=None), REGISTER, but=(ours.STRUCTURE,)),
     report(
         "a registration with a backend token",
         registration("page-four"),

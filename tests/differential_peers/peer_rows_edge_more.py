@@ -41,10 +41,7 @@ DOCUMENTS = (
         headers={"Unleash-Client-Spec": "latest"},
         but=(ours.OLD_SDKS.but(**REFUSED),),
     ),
-    get(
-        "the configuration for a service with names",
-        headers={"Unleash-Appname": "a", "Unleash-Sdk": "x:1", **SPECIFICATION},
-    ),
+    get("the configuration for a service with names", headers={"Unleash-Appname": "a", "Unleash-Sdk": "x:1", **SPECIFICATION}),
     get("a project", "project=shop", but=(ours.FILTERS.but(features="shop-banner shop-search", segments=None),)),
     get("two projects", "project=shop&project=default"),
     get("a beginning of names", "namePrefix=by-"),
@@ -99,10 +96,7 @@ REPORTS = (
         but=(ours.EMPTY_ACCEPTED,),
     ),
     report(
-        "a report with nanoseconds",
-        usage("python", "several", bucket=NANOSECONDS),
-        counts="several",
-        but=(ours.EMPTY_ACCEPTED,),
+        "a report with nanoseconds", usage("python", "several", bucket=NANOSECONDS), counts="several", but=(ours.EMPTY_ACCEPTED,)
     ),
     report("a report without an application", usage("service", "by-size", appName=None), but=(ours.STRUCTURE,)),
     report("a report without counts", usage("service", "by-size", bucket=None), but=(ours.EMPTY_ACCEPTED,)),
@@ -127,12 +121,7 @@ REPORTS = (
     report("a report with a frontend token", usage("service", "by-size"), key=WEB, but=(ours.ERRORS_ARE_JSON,)),
     report("a report without a key", usage("service", "by-size"), key="", but=(ours.REFUSED_KEYS,)),
     report(
-        "a report in bulk",
-        bulk(metric("shop-search")),
-        BULK,
-        counts="shop-search",
-        registers="batch",
-        but=(ours.EMPTY_ACCEPTED,),
+        "a report in bulk", bulk(metric("shop-search")), BULK, counts="shop-search", registers="batch", but=(ours.EMPTY_ACCEPTED,)
     ),
     report(
         "a report in bulk of two applications",
@@ -157,17 +146,10 @@ REPORTS = (
         registers="node",
     ),
     report(
-        "a registration of a service without an application",
-        registration("service", appName=None),
-        REGISTER,
-        but=(ours.STRUCTURE,),
+        "a registration of a service without an application", registration("service", appName=None), REGISTER, but=(ours.STRUCTURE,)
     ),
     report(
-        "a registration of a service with a frontend token",
-        registration("service"),
-        REGISTER,
-        key=WEB,
-        but=(ours.ERRORS_ARE_JSON,),
+        "a registration of a service with a frontend token", registration("service"), REGISTER, key=WEB, but=(ours.ERRORS_ARE_JSON,)
     ),
 )
 TOKENS = (
@@ -186,11 +168,7 @@ TOKENS = (
     Row("tokens that are missing", VALIDATE, "POST", body={}, but=(ours.STRUCTURE,)),
 )
 OPERATIONS = (
-    Row(
-        "health",
-        "/internal-backstage/health",
-        but=(ours.PROBES.but(body="ok", type="text/html", etag=True, again=304),),
-    ),
+    Row("health", "/internal-backstage/health", but=(ours.PROBES.but(body="ok", type="text/html", etag=True, again=304),)),
     Row("readiness", "/internal-backstage/ready", but=(ours.PROBES.but(body="ready", type="text/plain"),)),
     Row("metrics", "/internal-backstage/metrics", but=(ours.NO_PAGES_FOR_OPERATORS,)),
     Row("all configurations", "/internal-backstage/features", but=(ours.NO_PAGES_FOR_OPERATORS,)),
@@ -206,25 +184,12 @@ ASKING = {**LISTED, "Access-Control-Request-Method": "GET", "Access-Control-Requ
 PAGES = "/api/frontend"
 BEHIND_ROWS = (
     get("a page", KNOWN, PAGES, PRODUCTION_WEB),
-    get(
-        "a page with the usual header",
-        KNOWN,
-        PAGES,
-        "",
-        headers={"Authorization": PRODUCTION_WEB},
-        but=(ours.REFUSED_KEYS,),
-    ),
+    get("a page with the usual header", KNOWN, PAGES, "", headers={"Authorization": PRODUCTION_WEB}, but=(ours.REFUSED_KEYS,)),
     get("every flag, switched off", KNOWN, f"{PAGES}/all", PRODUCTION_WEB, but=(ours.ERRORS_ARE_JSON,)),
     get("a page of development", KNOWN, PAGES, WEB, but=(ours.REFUSED_KEYS,)),
     get("an address from a gateway", "", PAGES, PRODUCTION_WEB, headers={"X-Forwarded-For": "10.1.2.3"}),
     get("an address from two gateways", "", PAGES, PRODUCTION_WEB, headers={"X-Forwarded-For": "10.1.2.3, 203.0.113.9"}),
-    get(
-        "an address that the caller made up",
-        "",
-        PAGES,
-        PRODUCTION_WEB,
-        headers={"X-Forwarded-For": "10.1.2.3, 198.51.100.1"},
-    ),
+    get("an address that the caller made up", "", PAGES, PRODUCTION_WEB, headers={"X-Forwarded-For": "10.1.2.3, 198.51.100.1"}),
     get("a listed origin", KNOWN, PAGES, PRODUCTION_WEB, headers=LISTED),
     get("another origin", KNOWN, PAGES, PRODUCTION_WEB, headers=UNLISTED),
     get(
@@ -239,11 +204,7 @@ BEHIND_ROWS = (
     get("a service", key=PRODUCTION_SERVICE),
     get("a service with a tag", key=PRODUCTION_SERVICE, again="TAG"),
     report(
-        "a report behind a gateway",
-        usage("service", "always"),
-        key=PRODUCTION_SERVICE,
-        counts="always",
-        but=(ours.EMPTY_ACCEPTED,),
+        "a report behind a gateway", usage("service", "always"), key=PRODUCTION_SERVICE, counts="always", but=(ours.EMPTY_ACCEPTED,)
     ),
     Row(
         "health behind a gateway",

@@ -279,49 +279,29 @@ def test_a_limit_on_the_size_of_files(tmp_path: Path) -> None:
         assert names(server) == made
 
 
-def remove(database: Path) -> None:
-    """Remove the database, as somebody who cleans up."""
-    database.unlink()
-
-
-def rename(database: Path) -> None:
-    """Give the database another name."""
-    database.rename(database.with_name("old.db"))
-
-
-def replace(database: Path) -> None:
-    """Put a copy in the place of the database, as a restore by `cp` and `mv` does."""
-    copy = database.with_name("copy.db")
-    shutil.copyfile(database, copy)
-    copy.replace(database)
-
-
-def remove_log(database: Path) -> None:
-    """Remove the log alone."""
-    database.with_name("flags.db-wal").unlink()
-
-
-def remove_index(database: Path) -> None:
-    """Remove the index of the log alone."""
-    database.with_name("flags.db-shm").unlink()
-
-
+MOVES: dict[str, Callable[[Path], object]] = {
+    "removed, as by somebody who cleans up": Path.unlink,
+    "renamed": lambda path: path.rename(path.with_name("old.db")),
+    "replaced by a copy, as by `cp` and `mv`": lambda path: shutil.copyfile(path, path.with_name("copy.db")).replace(path),
+    "without its log": lambda path: path.with_name("flags.db-wal").unlink(),
+    "without the index of its log": lambda path: path.with_name("flags.db-shm").unlink(),
+}
 MOVED = "its file, or the log beside it, was removed or replaced while the server runs"
 
 
-@pytest.mark.parametrize("move", [remove, rename, replace, remove_log, remove_index])
-def test_a_file_that_is_moved_while_the_server_runs(tmp_path: Path, move: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("move", MOVES)
+def test_a_file_that_is_moved_while_the_server_runs(tmp_path: Path, move: str) -> None:
     """No change is acknowledged that a restart would not find. The log says once what to do, and no new file is made."""
     database = tmp_path / "flags.db"
     fill(database)
     with server_of(database) as server:
         assert create(server, "second").status == 201
-        move(database)
+        MOVES[move](database)
         before = sorted(path.name for path in tmp_path.iterdir())
         assert create(server, "lost").status == 503
         check_refusals(server, "moved", MOVED)
         assert sorted(path.name for path in tmp_path.iterdir()) == before
-    if move in (remove_log, remove_index):
+    if move.startswith("without"):
         with server_of(database) as server:
             assert names(server) == {"first", "second"}
 
@@ -331,7 +311,7 @@ def test_a_file_that_comes_back(tmp_path: Path) -> None:
     database = tmp_path / "flags.db"
     fill(database)
     with server_of(database) as server:
-        rename(database)
+        MOVES["renamed"](database)
         wait_until_refused(server, "moved")
         (tmp_path / "old.db").rename(database)
         wait_until_writable(server)
@@ -379,18 +359,3 @@ def test_an_older_schema_that_cannot_be_migrated(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert f"the database has the older schema `{known_versions()[1]}`" in done.stderr
     assert f"cannot be written: {NO_RIGHT}" in done.stderr and "Traceback" not in done.stderr
-
-
-def test_a_restore_replaces_what_a_server_serves(tmp_path: Path) -> None:
-    """`restore` works inside the file, so a running server goes on with what it has restored, and takes changes."""
-    database = tmp_path / "flags.db"
-    fill(database)
-    assert command(database, "backup", tmp_path / "flags.backup").returncode == 0
-    with server_of(database) as server:
-        assert create(server, "second").status == 201
-        assert command(database, "restore", tmp_path / "flags.backup", "--replace").returncode == 0
-        wait_until(lambda: names(server) == {"first"}, 30)
-        assert create(server, "third").status == 201
-        assert readiness(server) == {"health": "GOOD"}
-    with server_of(database) as server:
-        assert names(server) == {"first", "third"}

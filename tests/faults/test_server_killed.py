@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
@@ -86,7 +87,8 @@ def killed_at(folder: Path, database: str, delay: float, version: int) -> bool:
             time.sleep(0)
         running_server.program.process.send_signal(signal.SIGKILL)
         running_server.program.process.wait()
-        ended(sender)
+        sender.join(60)
+        assert not sender.is_alive()
     return bool(answered)
 
 
@@ -96,12 +98,6 @@ def attempt(running_server: OurFlagServer, body: object, answered: list[bool]) -
         answered.append(batch(running_server, "import", body).status == 200)
     except (OSError, HTTPException):
         return
-
-
-def ended(thread: threading.Thread) -> None:
-    """Wait for a thread to end."""
-    thread.join(60)
-    assert not thread.is_alive()
 
 
 @pytest.mark.parametrize("kills", [KILLS, pytest.param(LONG_KILLS, marks=pytest.mark.long)])
@@ -169,16 +165,6 @@ def test_the_database_gone_and_back(postgresql_url: str, outage: Callable[[bool]
 
 def together(calls: list[Any]) -> list[Any]:
     """Return the results of calls that are made at once."""
-    results: list[Any] = [None] * len(calls)
     gate = threading.Barrier(len(calls))
-
-    def run(at: int) -> None:
-        gate.wait()
-        results[at] = calls[at]()
-
-    threads = [threading.Thread(target=run, args=(at,)) for at in range(len(calls))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        ended(thread)
-    return results
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(lambda call: (gate.wait(60), call())[1], calls))

@@ -23,6 +23,7 @@ from storage_writer import KEY, generation
 from flagsvc.proxy.configuration.stores import FileStore, frame
 from support.fake_upstream import FEATURES, FakeUpstream, Reply, fake_upstream
 from support.processes import Proxy, clean_environment, our_proxy
+from support.waiting import threads
 from support.worker_pools import document
 
 KILLS, LONG_KILLS = 50, 1000
@@ -139,13 +140,8 @@ class DocumentChanger:
     def going(self) -> Iterator[None]:
         """Replace documents until the block ends."""
         self._over.clear()
-        thread = threading.Thread(target=self.run)
-        thread.start()
-        try:
+        with threads(self.run, stop=self._over.set):
             yield
-        finally:
-            self._over.set()
-            thread.join()
 
 
 def version_of(proxy: Proxy) -> int:

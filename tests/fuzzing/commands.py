@@ -220,7 +220,7 @@ LINES = (
     "maxAge = -1", "[[cors]]", "[cors.origin]", "cors = 1", "clientKeys = [[]]", 'clientKeys = ["a", 1]',
     "unknown = 1", '"" = 1', "trustProxy = 1", "[expBootstrap]",
     "tags = { a = 1 }", "logger = 1", "refreshInterval = 0x7fffffffffffffffffff", 'a."b.c" = 1',
-    "enableOAS = 1979-05-27T07:32:00Z", "clientKeysFile = 7",
+    "enableOAS = 1979-05-27T07:32:00Z", "clientKeysFile = 7"
 )  # fmt: skip
 tables = st.lists(st.sampled_from(LINES), max_size=5).map(lambda lines: "\n".join(lines).encode()) | st.binary(max_size=40)
 configurations = st.tuples(variables, flags, st.none() | tables, encodings)
@@ -250,12 +250,7 @@ def assert_serves(env: Mapping[str, str]) -> None:
     except ExtensionError:
         return
     origin = ((b"origin", b"https://a.example.org"), (b"access-control-request-headers", b"authorization"))
-    for method, path in (
-        ("OPTIONS", b"/proxy"),
-        ("GET", b"/proxy"),
-        ("GET", b"/proxy/live"),
-        ("PUT", b"/docs/openapi.json"),
-    ):
+    for method, path in (("OPTIONS", b"/proxy"), ("GET", b"/proxy"), ("GET", b"/proxy/live"), ("PUT", b"/docs/openapi.json")):
         sent = Sent(method, options.proxy_base_path.encode() + path, headers=origin)
         response = service.admit(Request(method.encode(), sent.path, b"", list(origin), peer="127.0.0.1"))
         if not isinstance(response, Response):

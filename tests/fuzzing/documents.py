@@ -15,21 +15,19 @@ from typing import Any
 from hypothesis import strategies as st
 
 from flagsvc.engine import operators
-from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.context import Context
 from flagsvc.engine.explain import explain
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.proxy.configuration import Holder, Poller, Preparer
-from flagsvc.proxy.configuration.stores import DocumentStorage
-from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog, etag_of
+from flagsvc.testing import etag_of
 from fuzzing import words
 from fuzzing.answers import check_toggles
 from fuzzing.rows import Row
+from support.polling import PollerScene, running
 
 OPERATORS = (*operators.OPERATORS, "NO_SUCH")
 STRATEGIES = (
     "default", "userWithId", "gradualRolloutUserId", "gradualRolloutSessionId", "gradualRolloutRandom", "flexibleRollout",
-    "remoteAddress", "applicationHostname", "noSuchStrategy",
+    "remoteAddress", "applicationHostname", "noSuchStrategy"
 )  # fmt: skip
 PARAMETERS = {
     "userIds": "1, 2,a", "percentage": "50", "groupId": "group", "rollout": "60", "stickiness": "default", "IPs": "10.0.0.0/8,::1",
@@ -41,12 +39,7 @@ CONTEXTS = (
     Context(),
     Context(user_id="7", session_id="s", remote_address="10.1.2.3", properties={"a": "1.2.3", "b": "", "c": "2026-01-01"}),
     Context(
-        app_name="x",
-        environment="y",
-        user_id="Ω🧦",
-        remote_address="::ffff:10.0.0.1",
-        current_time=1e14,
-        properties={"a": "NaN"},
+        app_name="x", environment="y", user_id="Ω🧦", remote_address="::ffff:10.0.0.1", current_time=1e14, properties={"a": "NaN"}
     ),
 )
 
@@ -81,7 +74,7 @@ def valid() -> dict[str, Any]:
     features += [
         {"name": "child", "enabled": True, "strategies": [], "dependencies": [{"feature": "operator IN",
         "enabled": True, "variants": ["v1"]}]},
-        {"name": "grandchild", "enabled": True, "strategies": [], "dependencies": [{"feature": "child"}]},
+        {"name": "grandchild", "enabled": True, "strategies": [], "dependencies": [{"feature": "child"}]}
     ]  # fmt: skip
     segments = [{"id": at, "name": f"segment {at}", "constraints": constraints[at : at + 2]} for at in (0, 1, 2)]
     return {"version": 2, "features": features, "segments": segments}
@@ -198,41 +191,18 @@ def dumped(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-class World:
-    """A poller over a script of documents, and what evaluates the configuration it holds."""
-
-    def __init__(self, *script: bytes | Exception) -> None:
-        self.source = FakeSource(*script)
-        self.store = MemoryStore()
-        self.clock, self.log = FakeClock(), RecordingLog()
-        self.holder = Holder()
-        self.poller = Poller(
-            self.source,
-            self.holder,
-            Preparer(Compiler(CompileOptions())),
-            DocumentStorage(self.store, "key", self.log),
-            clock=self.clock,
-            log=self.log,
-            draw=lambda: 0.0,
-            refresh_ms=5000,
-        )
-
-    async def rounds(self, count: int) -> None:
-        """Let the poller ask so many times, and check that it is not broken."""
-        for _ in range(count):
-            await self.clock.advance(await asyncio.wait_for(self.clock.next_sleep(), 20))
-        assert self.poller.restarts == 0, self.log.lines
-        assert not self.log.at("error", "fatal"), self.log.lines
+async def rounds(world: PollerScene, count: int) -> None:
+    """Let the poller ask so many times, and check that it is not broken."""
+    for _ in range(count):
+        await asyncio.wait_for(world.round(), 20)
+    assert world.poller.restarts == 0, world.log.lines
+    assert not world.log.at("error", "fatal"), world.log.lines
 
 
-async def polled(body: bytes) -> World:
+async def polled(body: bytes) -> PollerScene:
     """Return the world after a good document, then `body` two times."""
-    world = World(GOOD, body)
-    world.poller.start()
-    try:
-        await world.rounds(3)
-    finally:
-        await world.poller.stop()
+    async with running(GOOD, body) as world:
+        await rounds(world, 3)
     return world
 
 
@@ -288,11 +258,7 @@ def assert_evaluates(snapshot: Snapshot) -> None:
             check_toggles(content)
         states = {toggle["name"]: toggle["enabled"] for toggle in everything["toggles"]}
         assert [toggle["enabled"] for toggle in json.loads(named)["toggles"]] == on
-        assert dict(zip(names, on, strict=True)) == {
-            **states,
-            "nowhere": states.get("nowhere", False),
-            "": states.get("", False),
-        }
+        assert dict(zip(names, on, strict=True)) == {**states, "nowhere": states.get("nowhere", False), "": states.get("", False)}
         for explanation in explain(snapshot, context, None):
             assert explanation.to_text() and json.dumps(explanation.to_json())
             assert explanation.enabled is states[explanation.name], explanation.to_text()
@@ -302,12 +268,7 @@ whole = patched().map(dumped)
 ROWS: tuple[Row[asyncio.Runner], ...] = (
     Row("documents with odd parts", whole, document_row, 200),
     Row("damaged documents", words.damaged(st.just(dumped(VALID)) | st.just(GOOD)), document_row, 80),
-    Row(
-        "JSON of any shape",
-        words.texts() | st.fixed_dictionaries({"features": words.values}).map(dumped),
-        document_row,
-        80,
-    ),
+    Row("JSON of any shape", words.texts() | st.fixed_dictionaries({"features": words.values}).map(dumped), document_row, 80),
     Row("bytes", st.binary(max_size=100) | st.sampled_from(words.UNUSUAL), document_row, 60),
     Row("bystanders", one_bad_feature(), bystander_row, 150),
 )

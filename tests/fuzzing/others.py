@@ -35,9 +35,7 @@ def bucket() -> UsageBucket:
 
 numbers = st.sampled_from((0, -1, 1.5, 1e18, 1e308, -1e308, 2**63, 10**30, True, None, "7")) | words.scalars
 toggles = st.dictionaries(
-    st.sampled_from(NAMES),
-    st.tuples(numbers, numbers, st.dictionaries(st.sampled_from(NAMES), numbers, max_size=2)),
-    max_size=3,
+    st.sampled_from(NAMES), st.tuples(numbers, numbers, st.dictionaries(st.sampled_from(NAMES), numbers, max_size=2)), max_size=3
 )
 impact = st.lists(
     st.tuples(

@@ -11,11 +11,11 @@ from typing import Any
 from flagsvc import ProxyApp, ProxyOptions, create_app
 from flagsvc.testing import RecordingLog
 from fuzzing.answers import Got, Sent, check, check_unready
+from support.wirekit import PendingRequest, call
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "examples" / "document.json"
 KEY, TOKEN = b"client-key", b"server-token"
-PEER = "203.0.113.7"
 
 WORLDS: dict[str, dict[str, Any]] = {
     "plain": {"enable_oas": True, "enable_all_endpoint": True},
@@ -121,39 +121,7 @@ def running(**given: Any) -> Iterator[tuple[asyncio.Runner, ProxyApp, RecordingL
 
 async def answer(app: ProxyApp, sent: Sent) -> Got:
     """Play an ASGI server for one request; it checks that the application keeps ASGI's rules."""
-    messages: list[Any] = []
-    pieces = list(sent.body) or [b""]
-    taken = 0
-
-    async def receive() -> dict[str, Any]:
-        nonlocal taken
-        taken += 1
-        if taken > len(pieces):
-            await asyncio.Event().wait()  # the caller stays; who looks whether it does looks beside what it does
-        return {"type": "http.request", "body": pieces[taken - 1], "more_body": taken < len(pieces)}
-
-    async def send(message: Any) -> None:
-        messages.append(message)
-
-    await app(scope(sent), receive, send)
-    start, *rest = messages
-    assert start["type"] == "http.response.start" and [each["type"] for each in rest] == ["http.response.body"]
-    return Got(start["status"], list(start["headers"]), rest[0].get("body", b""))
-
-
-def scope(sent: Sent) -> dict[str, Any]:
-    """Return the ASGI scope of a request, as servers make it."""
-    return {
-        "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.4"},
-        "http_version": "1.1",
-        "method": sent.method,
-        "scheme": "http",
-        "path": sent.path.decode("utf-8", "replace"),
-        "raw_path": sent.path,
-        "root_path": "",
-        "query_string": sent.query,
-        "headers": [(name.lower(), value) for name, value in sent.headers],
-        "client": (PEER, 50000),
-        "server": ("127.0.0.1", 3000),
-    }
+    target = (sent.path + b"?" + sent.query).decode("latin-1")
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in sent.headers]
+    got = await call(app, PendingRequest(sent.method, target, headers, sent.body))
+    return Got(got.status, [(name.encode("latin-1"), value.encode("latin-1")) for name, value in got.fields], got.body)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from http import HTTPMethod
 from typing import Any
 
@@ -13,14 +12,7 @@ from fuzzing.answers import Sent
 from fuzzing.proxy import KEY, TOKEN, Fuzzed
 from fuzzing.rows import Row
 
-EVALUATING = (
-    b"/proxy",
-    b"/proxy/all",
-    b"/PROXY/",
-    b"/api/frontend",
-    b"/api//frontend/all/",
-    b"/api/frontend/features/on",
-)
+EVALUATING = (b"/proxy", b"/proxy/all", b"/PROXY/", b"/api/frontend", b"/api//frontend/all/", b"/api/frontend/features/on")
 REPORTED = (b"/client/metrics", b"/all/client/metrics", b"/client/register")
 POSTED = (*EVALUATING, *(url + path for url in (b"/proxy", b"/api/frontend") for path in REPORTED))
 READ = (
@@ -72,7 +64,7 @@ HEADER_PIECES: dict[bytes, tuple[bytes, ...]] = {
     b"accept-encoding": (b"gzip", b"*", b"identity", b"br", b";q=", b"0", b"0.5", b",", b" ", b";", b"=", b"q", b"x-gzip", b"\xff"),
     b"x-forwarded-for": (
         b"127.0.0.1", b"::1", b"::ffff:10.0.0.1", b"fe80::1%eth0", b"10.0.0.0/8", b",", b" ", b"unknown", b"[::1]:80", b"1.2.3.4:5",
-        b"999.1.1.1", b"\xff", b"::" * 20, b"0x7f.1", b"2130706433", b"\xb2", b"1.2.3", b"_hidden", b'for="1.1.1.1"',
+        b"999.1.1.1", b"\xff", b"::" * 20, b"0x7f.1", b"2130706433", b"\xb2", b"1.2.3", b"_hidden", b'for="1.1.1.1"'
     ),
     b"origin": (b"null", b"https://", b"http://", b"a.example.com", b"*", b":443", b"\xff", b"%0d%0a", b"https://app.example.com"),
     b"access-control-request-headers": (b"authorization", b",", b" ", b"x-" + b"y" * 200, b"\xff", b";", b"<script>"),
@@ -194,11 +186,7 @@ samples = st.fixed_dictionaries(
 )
 impact_metrics = st.lists(
     st.fixed_dictionaries(
-        {
-            "name": st.sampled_from(("on", "Ω")),
-            "help": st.just("h"),
-            "type": st.sampled_from(("counter", "gauge", "histogram")),
-        },
+        {"name": st.sampled_from(("on", "Ω")), "help": st.just("h"), "type": st.sampled_from(("counter", "gauge", "histogram"))},
         optional={"samples": st.lists(samples, max_size=3) | words.values},
     )
     | words.values,
@@ -266,23 +254,12 @@ def whole_row(proxy: Fuzzed, given: Any) -> None:
     proxy.ask(proxy.keyed(Sent(method, path, query, (*sent, *described), parts), key))
 
 
-def json_row(proxy: Fuzzed, given: Any) -> None:
-    """Plain JSON is answered with 200 or with a 400 that says what is wrong."""
-    path, value = given
-    body = json.dumps(value).encode()
-    described = ((b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)))
-    got = proxy.ask(proxy.keyed(Sent("POST", path, headers=described, body=(body,))))
-    assert got.status in {200, 404, 501} or (got.status == 400 and got.json().keys() & {"error", "message"}), got
-
-
 methods = st.sampled_from(METHODS) | st.text(st.characters(max_codepoint=255), max_size=5)
 ROWS: tuple[Row[Fuzzed], ...] = (
     Row("query strings", st.tuples(st.sampled_from(EVALUATING), queries), query_row, 150),
     Row("bodies of a look-up", st.tuples(st.sampled_from(EVALUATING), keys, bodies(lookups)), body_row, 120),
     Row("bodies of a report", st.tuples(st.sampled_from(POSTED[3:]), keys, bodies(reports)), body_row, 80),
     Row("bodies of anything", st.tuples(st.sampled_from(POSTED), keys, bodies(words.values)), body_row, 60),
-    Row("look-ups", st.tuples(st.sampled_from(EVALUATING), lookups), json_row, 80),
-    Row("reports", st.tuples(st.sampled_from(POSTED[3:]), reports), json_row, 80),
     Row("headers", st.tuples(st.sampled_from(METHODS), st.sampled_from(READ), keys, headers), header_row, 120),
     Row("large headers", st.tuples(st.sampled_from(METHODS), st.sampled_from(READ), keys, large), header_row, 40),
     Row("paths and methods", st.tuples(methods, paths, keys), path_row, 120),
@@ -290,6 +267,6 @@ ROWS: tuple[Row[Fuzzed], ...] = (
         "whole requests",
         st.tuples(st.sampled_from(METHODS), st.sampled_from(READ + POSTED) | paths, queries, keys, headers, bodies(lookups)),
         whole_row,
-        80,
+        80
     ),
 )  # fmt: skip

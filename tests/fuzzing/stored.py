@@ -99,10 +99,5 @@ def whole_delta_row(world: object, document: Any) -> None:
 FILES: tuple[Row[Path], ...] = (Row("files of the storage", st.tuples(content, content), files_row, 80),)
 DELTAS: tuple[Row[object], ...] = (
     Row("delta events", st.lists(events, max_size=8), delta_row, 80),
-    Row(
-        "delta documents",
-        st.fixed_dictionaries({"events": st.lists(events, max_size=4)}) | documents,
-        whole_delta_row,
-        60,
-    ),
+    Row("delta documents", st.fixed_dictionaries({"events": st.lists(events, max_size=4)}) | documents, whole_delta_row, 60),
 )

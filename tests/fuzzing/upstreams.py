@@ -7,30 +7,27 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
 
 from hypothesis import strategies as st
 
-from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import UpstreamError
-from flagsvc.http.client.answers import Limits
 from flagsvc.proxy.configuration.stores import StoredDocument
-from flagsvc.proxy.upstream import Fetched, Identity, Upstream, UpstreamSettings
-from flagsvc.testing import RecordingLog
+from flagsvc.proxy.upstream import Fetched
+from flagsvc.testing import MemoryStore
 from fuzzing import words
-from fuzzing.documents import GOOD, VALID, World, assert_evaluates, dumped
+from fuzzing.documents import GOOD, VALID, assert_evaluates, dumped, rounds
 from fuzzing.rows import Row
-from support.loopback import Loopback, loopback, then_close
+from support.loopback import then_close
+from support.polling import DOWN, PollerScene, running
+from support.upstream_session import TOKEN, session
 
-TOKEN = "*:development.s3cr3t-marker"
 KINDS = {"network", "unauthorized", "not-found", "throttled", "server", "document", "unexpected"}
 
 STATUS_LINES = (
     b"HTTP/1.1 200 OK", b"HTTP/1.1 304 Not Modified", b"HTTP/1.1 401 No", b"HTTP/1.1 403 No", b"HTTP/1.1 404 No",
     b"HTTP/1.1 429 Slow", b"HTTP/1.1 500 Oh", b"HTTP/1.1 503 Oh", b"HTTP/1.1 302 Found", b"HTTP/1.1 307 There",
     b"HTTP/1.1 204 Nothing", b"HTTP/1.1 100 Continue", b"HTTP/1.1 999 What", b"HTTP/1.0 200 OK", b"HTTP/9.9 200 OK",
-    b"HTTP/1.1 20x", b"HTTP/1.1  200", b"ICY 200 OK", b"",
+    b"HTTP/1.1 20x", b"HTTP/1.1  200", b"ICY 200 OK", b""
 )  # fmt: skip
 FIELDS = (
     b"content-type: application/json", b"content-type: text/html", b"content-type: \xff", b"content-encoding: gzip",
@@ -56,49 +53,19 @@ def replies(draw: st.DrawFn) -> bytes:
     return b"\r\n".join([draw(st.sampled_from(STATUS_LINES)), *fields, b"", body])
 
 
-class Exchange:
-    """A loop with a server that answers as told, and a session with it."""
-
-    def __init__(self, runner: asyncio.Runner) -> None:
-        self.runner = runner
-        self._context: AbstractAsyncContextManager[Loopback] = loopback()
-        self._server = runner.run(self._context.__aenter__())
-
-    def fetch(self, reply: bytes) -> Fetched | UpstreamError:
-        """Return what fetching the document comes to when the upstream answers with these bytes and hangs up."""
-        self._server.script(then_close(reply))
-        return self.runner.run(self._fetch())
-
-    async def _fetch(self) -> Fetched | UpstreamError:
-        identity = Identity("app", "instance")
-        options = UpstreamSettings(self._server.url + "/api", TOKEN, identity, limits=Limits(step_s=5.0, total_s=10.0))
-        upstream = Upstream(options, clock=SystemClock(), log=RecordingLog())
+async def fetched(reply: bytes) -> Fetched | UpstreamError:
+    """Return what fetching the document comes to when the upstream answers with these bytes and hangs up."""
+    async with session() as (server, upstream):
+        server.script(then_close(reply))
         try:
             return await upstream.get_features('"served"')
         except UpstreamError as error:
             return error
-        finally:
-            await upstream.aclose()
-
-    def close(self) -> None:
-        """End the server."""
-        self.runner.run(self._context.__aexit__(None, None, None))
 
 
-@contextmanager
-def exchange() -> Iterator[Exchange]:
-    """Run a server that answers as told until the block ends."""
-    with asyncio.Runner() as runner:
-        running = Exchange(runner)
-        try:
-            yield running
-        finally:
-            running.close()
-
-
-def reply_row(exchange: Exchange, reply: bytes) -> None:
+def reply_row(runner: asyncio.Runner, reply: bytes) -> None:
     """Any answer is a document, "not modified", or an error of a known kind that does not hold the token."""
-    outcome = exchange.fetch(reply)
+    outcome = runner.run(fetched(reply))
     if isinstance(outcome, Fetched):
         assert outcome.body is None or isinstance(outcome.body, bytes)
         return
@@ -107,21 +74,18 @@ def reply_row(exchange: Exchange, reply: bytes) -> None:
     assert TOKEN not in str(outcome)
 
 
-async def restored(data: bytes) -> World:
+async def restored(data: bytes) -> PollerScene:
     """Return the world after a start with this record in storage and an upstream that is away."""
-    world = World(UpstreamError("network", "nobody there"))
-    world.store.data["key"] = data
-    world.poller.start()
-    try:
-        await world.rounds(2)
-    finally:
-        await world.poller.stop()
+    store = MemoryStore()
+    store.data["key"] = data
+    async with running(DOWN, store=store) as world:
+        await rounds(world, 2)
     return world
 
 
-def record_row(exchange: Exchange, data: bytes) -> None:
+def record_row(runner: asyncio.Runner, data: bytes) -> None:
     """Any record in storage is served, or passed over with a warning."""
-    world = exchange.runner.run(restored(data))
+    world = runner.run(restored(data))
     if world.holder.current is None:
         assert any(event.startswith("the stored configuration") for event in world.log.at("warn")), world.log.lines
     else:
@@ -132,7 +96,7 @@ records = st.sampled_from(
     (StoredDocument(GOOD, '"e"').pack(), StoredDocument(dumped(VALID)).pack(), StoredDocument(b"", "").pack())
 )
 heads = words.texts().map(lambda head: head.replace(b"\n", b" ") + b"\n" + GOOD)
-ROWS: tuple[Row[Exchange], ...] = (
+ROWS: tuple[Row[asyncio.Runner], ...] = (
     Row("answers of the upstream", replies() | words.damaged(replies()) | st.binary(max_size=60), reply_row, 150),
     Row("records in storage", words.damaged(records) | heads | st.binary(max_size=40), record_row, 80),
 )

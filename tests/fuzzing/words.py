@@ -9,17 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-FIELDS = (
-    "appName",
-    "environment",
-    "userId",
-    "sessionId",
-    "remoteAddress",
-    "currentTime",
-    "properties",
-    "toggles",
-    "context",
-)
+FIELDS = ("appName", "environment", "userId", "sessionId", "remoteAddress", "currentTime", "properties", "toggles", "context")
 PROPERTIES = (
     "plan",
     "region",

@@ -175,9 +175,7 @@ def test_there_are_citations() -> None:
     [
         "(behaviour: CORS)",
         "(specification: GET /proxy; POST /proxy; behaviour: CORS)",
-        "(specification: What the service does, point 6)",
         "(import validation 6.3, step 4; 7; decision 0028)",
-        "(import validation 6.3, steps 3 to 5)",
         "(the real server's paths; import validation 4.1, rules 1 and 8)",
         "# a comment (behaviour:\n    # Documents that are not accepted)",
         '{"source": "behaviour: Hash"}',
@@ -193,20 +191,14 @@ def test_what_is_in_the_form(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("(behaviour: Colours)", "1: behaviour: Colours: there is no heading `Colours`"),
         ("(behaviour: CORS; Colours)", "1: behaviour: Colours: there is no heading `Colours`"),
         ("\n(specification: GET /proxy and more)", "2: specification: GET /proxy and more: there is no heading"),
         ("(import validation 6.3, step 11)", "1: import validation: 6.3, step 11: `6.3` has no item 11"),
-        ("(import validation 8)", "1: import validation: 8: there is no heading `8`"),
         ("(decision 9999)", "1: decision: 9999: there is no heading `9999`"),
         ("(import validation, 6.3)", "1: not in the form: import validation, 6.3"),
-        ("(import validation)", "1: not in the form: import validation)"),
         ("Implements behaviour: CORS.", "1: not in the form: behaviour: CORS."),
-        ("Behaviour: CORS.", "1: not in the form: Behaviour: CORS."),
         ("as behaviour.md has it", "1: not in the form: behaviour.md"),
-        ("(specification)", "1: not in the form: (specification)"),
         ("(house: one mutable cell)", "1: not in the form: (house: one mutable cell)"),
-        ("see docs/decisions/0028", "1: not in the form: decisions/0028"),
         ("by decision 0028", "1: not in the form: decision 0028"),
     ],
 )

@@ -64,7 +64,6 @@ class Row:
 
     id: str
     package: str
-    how: str
     path: str
     reports_as: str = OWN_NAME
     registers_as: str = ""
@@ -176,21 +175,21 @@ def enabled_names(rows: list[Row]) -> list[str]:
 def frontend_rows(kind: str, package: str, paths: tuple[str, ...]) -> tuple[Row, ...]:
     """Return the rows of an SDK for pages, which asks by GET or by POST."""
     return tuple(
-        Row(f"{kind}-{method.lower()}-{path.strip('/').replace('/', '-')}", package, f"{method} {path}", path, post=post)
+        Row(f"{kind}-{method.lower()}-{path.strip('/').replace('/', '-')}", package, path, post=post)
         for path in paths
         for method, post in (("GET", False), ("POST", True))
     )
 
 
-def service_row(kind: str, package: str, how: str, path: str, reports_as: str, **more: Any) -> Row:
+def service_row(kind: str, package: str, path: str, reports_as: str, **more: Any) -> Row:
     """Return the row of a client that reads the configuration with a server-side token."""
-    return Row(kind, package, how, path, reports_as, server_side=True, **({"key": SERVER_SIDE_TOKEN} | more))
+    return Row(kind, package, path, reports_as, server_side=True, **({"key": SERVER_SIDE_TOKEN} | more))
 
 
 def service_rows(kind: str, package: str, **more: Any) -> tuple[Row, ...]:
     """Return the rows of an SDK for services. At `/proxy` what it reports is the proxy's."""
     return tuple(
-        service_row(f"{kind}-{path[1:]}", package, f"at {path}", path, name, **more)
+        service_row(f"{kind}-{path[1:]}", package, path, name, **more)
         for path, name in (("/api", f"{kind}-service"), ("/proxy", OWN_NAME))
     )
 

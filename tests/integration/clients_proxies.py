@@ -31,7 +31,7 @@ BY_NAME = Use([True, False, True], {"asked": Counts(1, 0, {}), "off": Counts(0, 
 """One look-up of three flags by their names. A proxy counts no variants."""
 QUERY = "?userId=7&properties%5Bregion%5D=eu"
 BELOW_ROWS = tuple(
-    service_row(f"below-{kind}", package, "below ours", "/api", f"below-{kind}", sees_errors=False, use=BY_NAME)
+    service_row(f"below-{kind}", package, "/api", f"below-{kind}", sees_errors=False, use=BY_NAME)
     for kind, package in (("reference", "@unleash/proxy 1.4.19"), ("ours", "flagsvc"))
 )
 STARTERS: dict[str, tuple[Callable[..., Any], str]] = {
@@ -121,13 +121,13 @@ def proxies_below(taps: list[tuple[Row, HttpTap]]) -> Iterator[list[Client]]:
 
 ABSENT = "There is no program `unleash-edge` on the search path, and the variable EDGE names none"
 BELOW = service_row(
-    *("below-edge", "Unleash Edge", "below ours", "/api", "below-edge"),
+    *("below-edge", "Unleash Edge", "/api", "below-edge"),
     registers_as="unleash-edge",
     key=EDGE_TOKEN,
     sees_errors=False,
     keeps_order=False,
 )
-ABOVE = replace(BELOW, id="above-edge", package="flagsvc", how="below Edge, that below ours", reports_as="above-edge")
+ABOVE = replace(BELOW, id="above-edge", package="flagsvc", reports_as="above-edge")
 ABOVE = replace(ABOVE, registers_as="", use=BY_NAME, refusal=403)
 EDGE_ROWS = (BELOW, ABOVE)
 
@@ -141,13 +141,6 @@ def find() -> Path | str:
 def has_edge() -> bool:
     """Return whether there is a program."""
     return isinstance(find(), Path)
-
-
-def about() -> str:
-    """Return the sentence about Edge below the table: how often it asks, or why its rows are not there."""
-    if isinstance(program := find(), str):
-        return f"Not in this run: Unleash Edge below ours, and ours below Edge. {program}."
-    return "Unleash Edge asks every five seconds."
 
 
 class EdgeWatcher(Watcher):

@@ -53,7 +53,6 @@ SECONDS = 30.0
 class Cell:
     """What a client did in a column. `wrong` says what failed, `missing` which program or package is not here."""
 
-    text: str
     wrong: str = ""
     missing: str = ""
 
@@ -95,14 +94,15 @@ class Scene:
         wait_until(is_over, 2 * seconds)
         return took
 
-    def cells(self, look: Callable[[Client], str]) -> Cells:
-        """Return the cell of each client: the text that `look` returns, or the assertion that fails there."""
+    def cells(self, look: Callable[[Client], None]) -> Cells:
+        """Return the cell of each client: what fails in `look`, if anything does."""
         found: Cells = {}
         for client in self.clients:
+            found[client.row.id] = Cell()
             try:
-                found[client.row.id] = Cell(look(client))
+                look(client)
             except AssertionError as error:
-                found[client.row.id] = Cell("no", str(error))
+                found[client.row.id].wrong = str(error)
         return found
 
     def counted(self, row: Row) -> dict[str, dict[str, Counts]]:
@@ -167,7 +167,7 @@ def join(scene: Scene, rows: tuple[Row, ...], family: Family, stack: ExitStack) 
     try:
         started = stack.enter_context(family(taps))
     except (pytest.skip.Exception, pytest.fail.Exception) as error:
-        return {row.id: Cell("not here", missing=str(error)) for row in rows}
+        return {row.id: Cell(missing=str(error)) for row in rows}
     scene.clients += started[::2]
     scene.strangers |= {row.id: stranger for row, stranger in zip(rows, started[1::2], strict=True)}
     return {}

@@ -7,7 +7,10 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -29,7 +32,7 @@ from harness.results import (
     Cell,
 )
 from support.bench_scene import PLAIN, generator, loopback
-from support.processes import Answer, ask
+from support.processes import Answer
 
 TINY = Scale(
     sizes=(10,), rounds=1, extra=0, paired=1, seconds=0.05, whole=False,
@@ -37,13 +40,23 @@ TINY = Scale(
 )  # fmt: skip
 
 
-@pytest.mark.long
-def test_a_small_run_of_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every cell is measured, pages and raw results are written, left-out parts are named, and the exit code is 0."""
+@pytest.fixture
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Give what measures some parts of ours alone, which must work, and returns the raw results."""
     generator()
     monkeypatch.setattr(proxy, "scale_of", lambda options: TINY)
-    assert proxy.main(["--only-ours", "--parts", "matrix", "--output", str(tmp_path)]) == 0
-    raw = json.loads((tmp_path / "proxy.json").read_text())
+
+    def run(parts: str) -> Any:
+        assert proxy.main(["--only-ours", "--parts", parts, "--output", str(tmp_path)]) == 0
+        return json.loads((tmp_path / "proxy.json").read_text())
+
+    return run
+
+
+@pytest.mark.long
+def test_a_small_run_of_ours_alone(tmp_path: Path, measured: Callable[[str], Any]) -> None:
+    """Every cell is measured, pages and raw results are written, left-out parts are named, and the exit code is 0."""
+    raw = measured("matrix")
     cells = [Cell(**each) for each in raw["cells"]]
     matrix = {(each.form, each.encoding, each.status) for each in cells if each.part == "matrix"}
     assert {("GET list", "identity", 200), ("GET list", "gzip", 200), ("GET list", "identity", 304)} <= matrix
@@ -60,12 +73,9 @@ def test_a_small_run_of_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.long
-def test_the_limit_and_what_is_mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_and_what_is_mounted(tmp_path: Path, measured: Callable[[str], Any]) -> None:
     """The cache gives all answers of the repeated users and none of the others. An empty application stands beside ours."""
-    generator()
-    monkeypatch.setattr(proxy, "scale_of", lambda options: TINY)
-    assert proxy.main(["--only-ours", "--parts", "limit,mounted", "--output", str(tmp_path)]) == 0
-    cells = [Cell(**each) for each in json.loads((tmp_path / "proxy.json").read_text())["cells"]]
+    cells = [Cell(**each) for each in measured("limit,mounted")["cells"]]
     assert {(each.server, each.users) for each in cells if each.part == "limit"} == {
         (OURS, 0),
         (OURS, REPEATED),
@@ -85,12 +95,9 @@ def test_the_empty_application_answers_everything_alike() -> None:
 
 
 @pytest.mark.long
-def test_workers_beside_two_processes_and_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_beside_two_processes_and_the_engine(tmp_path: Path, measured: Callable[[str], Any]) -> None:
     """One worker, two, and two processes that know nothing of each other are measured; the engine has files of its own."""
-    generator()
-    monkeypatch.setattr(proxy, "scale_of", lambda options: TINY)
-    assert proxy.main(["--only-ours", "--parts", "workers,engine", "--output", str(tmp_path)]) == 0
-    raw = json.loads((tmp_path / "proxy.json").read_text())
+    raw = measured("workers,engine")
     assert {each["server"] for each in raw["cells"]} == {ONE_WORKER, TWO_WORKERS, TWO_PROCESSES}
     assert "engine" not in raw
     alone = json.loads((tmp_path / "engine.json").read_text())
@@ -108,18 +115,6 @@ def test_what_is_compared_with_workers_is_in_one_session() -> None:
         assert [os.getpgid(pid) for pid in pids] == pids
         assert first.port != first.second.port
     assert [Path(f"/proc/{pid}").exists() for pid in pids] == [False, False]
-
-
-def test_an_engine_that_cannot_be_measured_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failure in the engine's processes is one failure of the run."""
-
-    def broken(sizes: object, seconds: float) -> None:
-        raise subprocess.CalledProcessError(1, "engine.py")
-
-    monkeypatch.setattr(parts.engine, "both", broken)  # type: ignore[attr-defined]
-    stand = Measuring(Path(), Path(), TINY, silent)
-    proxy.attempt("engine", stand, parts.Kinds(""))
-    assert "engine: " in stand.results.failed[0]
 
 
 def test_pages_are_written_again_without_measuring(tmp_path: Path) -> None:
@@ -143,42 +138,23 @@ def silent(line: str) -> None:
     """Say nothing."""
 
 
-def test_edge_is_what_is_given(tmp_path: Path) -> None:
-    """`EDGE=BINARY` is used if it is executable, and then nothing is built."""
-    binary = tmp_path / "edge"
-    assert edge.find(str(binary), True, silent) == f"EDGE=`{binary}` is no program"
-    binary.touch()
-    binary.chmod(stat.S_IRWXU)
-    assert edge.find(str(binary), True, silent) == binary
+CARGO = '#!/bin/sh\n[ -n "$BROKEN" ] && echo "no such version" && exit 1\nmkdir -p "$8/bin" && touch "$8/bin/unleash-edge"\n'
 
 
-def test_edge_is_left_out_where_rust_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without cargo there is a reason. A quick run does not build Edge."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert edge.find("", True, silent, tmp_path) == "Rust (cargo) is not installed"
-    assert "not built yet" in str(edge.find("", False, silent, tmp_path))
-
-
-@pytest.mark.parametrize(("script", "told"), [("exit 3", "could not build"), ("echo no such version; exit 1", "no such version")])
-def test_edge_is_left_out_where_cargo_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str) -> None:
-    """The last output of cargo is the reason."""
-    cargo = tmp_path / "cargo"
-    cargo.write_text(f"#!/bin/sh\n{script}\n")
-    cargo.chmod(stat.S_IRWXU)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert told in str(edge.find("", True, silent, tmp_path / "edge"))
-
-
-def test_edge_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cargo built is kept and found."""
-    cargo = tmp_path / "cargo"
-    cargo.write_text('#!/bin/sh\nmkdir -p "$8/bin" && touch "$8/bin/unleash-edge"\n')
-    cargo.chmod(stat.S_IRWXU)
+def test_where_edge_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the program that is given, or the program that cargo builds, once; without either there is a reason."""
+    cargo, folder = tmp_path / "cargo", tmp_path / "edge"
+    assert edge.find(str(cargo), True, silent) == f"EDGE=`{cargo}` is no program"
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    built = edge.find("", True, silent, tmp_path / "edge")
-    assert built == tmp_path / "edge" / "bin" / "unleash-edge"
-    cargo.unlink()
-    assert edge.find("", False, silent, tmp_path / "edge") == built
+    assert "not built yet" in str(edge.find("", False, silent, folder)), "a quick run builds nothing"
+    cargo.write_text(CARGO)
+    cargo.chmod(stat.S_IRWXU)
+    assert edge.find(str(cargo), True, silent) == cargo
+    monkeypatch.setenv("BROKEN", "1")
+    assert "no such version" in str(edge.find("", True, silent, folder))
+    monkeypatch.delenv("BROKEN")
+    built = edge.find("", True, silent, folder)
+    assert built == folder / "bin" / "unleash-edge" == edge.find("", False, silent, folder)
 
 
 def test_servers_that_disagree_are_not_measured() -> None:
@@ -191,28 +167,17 @@ def test_servers_that_disagree_are_not_measured() -> None:
     ]
 
 
-def test_a_disagreement_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is an error, with what differs."""
-    monkeypatch.setattr(servers, "differences", lambda running, users: ["user 1: something"])
-    with pytest.raises(BenchError, match="user 1: something"):
-        parts.agree(10, [])
-
-
 def test_a_part_that_breaks_does_not_take_the_others_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What breaks is kept as failed; servers that disagree end the run."""
+    """What breaks is kept as failed. Servers that disagree end the run, and the error says in what."""
     stand, kinds = Measuring(tmp_path, tmp_path, TINY, silent), parts.Kinds("")
-
-    def broken(stand: Measuring, kinds: parts.Kinds) -> None:
-        raise BenchError("something")
-
-    def disagreeing(stand: Measuring, kinds: parts.Kinds) -> None:
-        raise load.DisagreementError("user 1")
-
-    monkeypatch.setitem(parts.PARTS, "users", broken)
-    monkeypatch.setitem(parts.PARTS, "matrix", disagreeing)
-    proxy.attempt("users", stand, kinds)
-    assert stand.results.failed == ["users: something"]
-    with pytest.raises(load.DisagreementError):
+    monkeypatch.setattr(servers, "differences", lambda running, users: ["user 1: something"])
+    monkeypatch.setattr(parts.engine, "both", Mock(side_effect=subprocess.CalledProcessError(1, "engine.py")))  # type: ignore[attr-defined]
+    monkeypatch.setitem(parts.PARTS, "users", Mock(side_effect=BenchError("something")))
+    monkeypatch.setitem(parts.PARTS, "matrix", lambda stand, kinds: parts.agree(10, []))
+    for part in ("users", "engine"):
+        proxy.attempt(part, stand, kinds)
+    assert stand.results.failed[0] == "users: something" and "engine: " in stand.results.failed[1]
+    with pytest.raises(load.DisagreementError, match="user 1: something"):
         proxy.attempt("matrix", stand, kinds)
 
 
@@ -284,14 +249,3 @@ def test_the_upstream_serves_documents_and_tokens() -> None:
     assert all(feature.get("description") == "as of 4" for feature in every)
     kinds = {each["token"]: each["type"] for each in upstream.validated(["*:d.frontend", "*:d.backend"])["tokens"]}
     assert kinds == {"*:d.frontend": "frontend", "*:d.backend": "client"}
-
-
-def test_the_upstream_answers_unchanged() -> None:
-    """A poller with the tag gets 304, and posts are accepted."""
-    with servers.upstream() as url:
-        first = ask(f"{url}/10/api/client/features", headers={"Accept-Encoding": "gzip"})
-        again = ask(f"{url}/10/api/client/features", headers={"If-None-Match": first.headers["etag"]})
-        assert (first.status, again.status) == (200, 304)
-        assert first.headers["content-encoding"] == "gzip"
-        assert ask(f"{url}/10/api/client/metrics", method="POST", body={}).status == 202
-        assert ask(f"{url}/nowhere").status == 404

@@ -1,23 +1,20 @@
 """Real clients against our proxy: each client of the family through each column of one table.
 
 The clients are unmodified packages of the registries. They run beside each other, on one proxy, while its upstream changes, refuses
-and goes away. The table is printed at the end of the run, and written to `.cache/clients-table.md`.
+and goes away.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
 
 import pytest
-from clients import BASE, CHANGED, NEW_TOKENS, OWN_NAME, PAYLOAD, REACT_ROWS, Client, Row, enabled_names
-from clients_proxies import about
+from clients import BASE, CHANGED, NEW_TOKENS, OWN_NAME, PAYLOAD, REACT_ROWS, Client, enabled_names
 from clients_scene import ROWS, Cell, Cells, Scene, clients_scene
 from http_tap import Exchange
 
-from support import needs, processes
+from support import needs
 from support.fake_upstream import FEATURES, Reply
 from support.processes import KEY, UPSTREAM_TOKEN, ask
 from support.waiting import wait_until
@@ -34,20 +31,12 @@ NOWHERE = "/api/client/metrics/edge"
 """Edge sends data about itself there. The open real server has no such route either, and Edge goes on."""
 
 
-class Column(NamedTuple):
-    """One column. A client that failed in one is in none after it."""
-
-    title: str
-    look: Callable[[Scene], Cells]
-
-
 def start(scene: Scene) -> Cells:
     """Everybody is ready, and has flags."""
     took = scene.wait(is_there, 60)
 
-    def look(client: Client) -> str:
+    def look(client: Client) -> None:
         assert client.row.id in took, f"not ready; it saw {client.tap.statuses()} and told {client.errors()[:3]}"
-        return "ready"
 
     return scene.cells(look)
 
@@ -56,7 +45,7 @@ def evaluate(scene: Scene) -> Cells:
     """Exactly those flags are on that are on for the context, and a segment admits no user from elsewhere."""
     expected = enabled_names(scene.rows)
 
-    def look(client: Client) -> str:
+    def look(client: Client) -> None:
         (ready,) = client.said("ready")
         assert ready["asked"] == client.row.use.asked, ready["asked"]
         names = ready.get("toggles", expected)
@@ -64,7 +53,6 @@ def evaluate(scene: Scene) -> Cells:
         assert not ready.get("elsewhere"), "on for another region"
         assert client.states() == [BASE], client.states()
         assert client.row.server_side or client.row.post == ("userId" not in client.polls()[0].target)
-        return "right"
 
     return scene.cells(look)
 
@@ -73,11 +61,10 @@ def variant(scene: Scene) -> Cells:
     """A variant comes with its payload, the payload's value as text."""
     wanted = {"name": "green", "enabled": True, "payload": PAYLOAD}
 
-    def look(client: Client) -> str:
+    def look(client: Client) -> None:
         (ready,) = client.said("ready")
         given = {name: ready["variant"].get(name) for name in wanted}
         assert given == wanted, ready["variant"]
-        return "right"
 
     return scene.cells(look)
 
@@ -86,15 +73,14 @@ def another_origin(scene: Scene) -> Cells:
     """A page on another origin asks for permission and can read the entity tag; its browser has nothing to complain about."""
     took = scene.wait(lambda client: client.row not in REACT_ROWS or sends_tag(client))
 
-    def look(client: Client) -> str:
+    def look(client: Client) -> None:
         if client.row not in REACT_ROWS:
-            return "–"
+            return
         allowed = preflights(client)[0].answered
         assert "authorization" in allowed["access-control-allow-headers"], allowed
         assert all(each.headers["origin"] != client.tap.url for each in client.tap.exchanges), "the same origin"
         assert client.row.id in took, "it could not read the tag"
         assert client.errors() == [], client.errors()
-        return "preflight, tag read"
 
     return scene.cells(look)
 
@@ -126,10 +112,9 @@ def change_after(scene: Scene, since: dict[str, int]) -> Cells:
     scene.change()
     went = scene.wait(lambda client: client.states()[-1] == BASE)
 
-    def look(client: Client) -> str:
+    def look(client: Client) -> None:
         seen = client.states()[since[client.row.id] :]
         assert client.row.id in came and client.row.id in went and seen == [CHANGED, BASE], seen
-        return f"{came[client.row.id]:.1f} s"
 
     return scene.cells(look)
 
@@ -139,12 +124,11 @@ def not_modified(scene: Scene) -> Cells:
     before = {client.row.id: len(client.polls()) for client in scene.clients}
     took = scene.wait(lambda client: len(client.polls()) >= before[client.row.id] + 2)
 
-    def look(client: Client) -> str:
+    def look(client: Client) -> None:
         assert client.row.id in took, "it polls no more"
         (last, *_) = reversed(client.polls())
         assert last.headers.get("if-none-match"), "it sent no tag"
         assert last.status == (304 if client.row.learns_nothing_new_by_304 else 200), last.status
-        return str(last.status)
 
     return scene.cells(look)
 
@@ -158,10 +142,9 @@ def metrics(scene: Scene) -> Cells:
 
     took = scene.wait(arrived)
 
-    def look(client: Client) -> str:
+    def look(client: Client) -> None:
         assert client.row.id in took, (scene.counted(client.row), scene.registered())
         assert scene.registered() <= {OWN_NAME, *(row.registered for row in scene.rows)}, scene.registered()
-        return client.row.reports_as
 
     return scene.cells(look)
 
@@ -175,26 +158,25 @@ def wrong_key(scene: Scene) -> Cells:
 
     took = scene.wait(told)
 
-    def look(client: Client) -> str:
+    def look(client: Client) -> None:
         assert client.row.id in took, "a stranger was not refused"
         stranger = scene.strangers[client.row.id]
         asked = [each for each in stranger.tap.exchanges if OPEN.isdisjoint((each.method, each.path))]
         assert {each.status for each in asked} == {client.row.refusal}, asked
         assert all("401" in error for error in stranger.errors()), stranger.errors()
         assert not stranger.said("ready") and not any(any(each.values()) for each in stranger.states())
-        return other_keys(scene, client)
+        check_other_keys(scene, client)
 
     return scene.cells(look)
 
 
-def other_keys(scene: Scene, client: Client) -> str:
-    """Return the status of the wrong key. The configuration of our proxy opens for server-side tokens alone."""
+def check_other_keys(scene: Scene, client: Client) -> None:
+    """Check that the configuration of our proxy opens for server-side tokens alone."""
     row = client.row
     if row.server_side and row.refusal == 401:
         url = scene.strangers[row.id].tap.url + row.polls[1]
         refused = [ask(url, headers={"Authorization": key}).status for key in (KEY, UPSTREAM_TOKEN, "")]
         assert refused == [403 if row.path == "/api" else 401, 401, 401], refused
-    return str(row.refusal)
 
 
 def refused_upstream(scene: Scene) -> Cells:
@@ -256,13 +238,12 @@ def nothing_lost(scene: Scene) -> Cells:
     """From beginning to end no client lost a flag, heard of an error, saw another status or stopped asking."""
     await_polls(scene)
 
-    def look(client: Client) -> str:
+    def look(client: Client) -> None:
         kept = [name for name, on in BASE.items() if on]
         assert all(state[name] for state in client.states() for name in kept), client.states()
         assert client.errors() == [], client.errors()
         seen = {each.status for each in client.tap.exchanges if each.path != NOWHERE}
         assert seen <= ENDURED, client.tap.statuses()
-        return f"{len(client.polls())} polls"
 
     return scene.cells(look)
 
@@ -275,13 +256,12 @@ def new_token(scene: Scene) -> Cells:
         scene.upstream.tokens = {}
         ended = scene.wait(lambda client: newcomers[client.row.id].polls()[-1].status in REFUSED)
 
-        def look(client: Client) -> str:
+        def look(client: Client) -> None:
             newcomer = newcomers[client.row.id]
             assert client.row.id in came, f"it saw {newcomer.tap.statuses()} and told {newcomer.errors()[:3]}"
             (ready,) = newcomer.said("ready")
             assert ready["asked"] == newcomer.row.use.asked, ready["asked"]
             assert client.row.id in ended, "its token is revoked, and it is answered"
-            return f"flags, refused after {ended[client.row.id]:.1f} s"
 
         return scene.cells(look)
 
@@ -291,64 +271,35 @@ def is_there(client: Client) -> bool:
     return bool(client.said("ready")) and BASE in client.states()
 
 
-COLUMNS = (
-    Column("start", start),
-    Column("evaluate", evaluate),
-    Column("variant with payload", variant),
-    Column("another origin", another_origin),
-    Column("change seen", change),
-    Column("nothing new", not_modified),
-    Column("metrics as", metrics),
-    Column("wrong key", wrong_key),
-    Column("change after upstream 401", refused_upstream),
-    Column("change after upstream away", failing_upstream),
-    Column("change after proxy away", proxy_away),
-    Column("a new token", new_token),
-    Column("no flag lost", nothing_lost),
-)
-"""In the order in which they happen: the last one looks back at all others."""
+Column = Callable[[Scene], Cells]
+COLUMNS: dict[str, Column] = {
+    "start": start,
+    "evaluate": evaluate,
+    "variant with payload": variant,
+    "another origin": another_origin,
+    "change seen": change,
+    "nothing new": not_modified,
+    "metrics": metrics,
+    "wrong key": wrong_key,
+    "change after upstream 401": refused_upstream,
+    "change after upstream away": failing_upstream,
+    "change after proxy away": proxy_away,
+    "a new token": new_token,
+    "no flag lost": nothing_lost,
+}
+"""In the order in which they happen: the last one looks back at all others. A client that failed in one is in none after it."""
+MINUTE_S = 60.0
 
 
-@dataclass
-class Table:
-    """The cells by row and column."""
-
-    rows: Sequence[Row]
-    columns: Sequence[Column]
-    cells: dict[tuple[str, str], Cell] = field(default_factory=dict)
-
-    def enter(self, column: str, cells: Cells) -> None:
-        """Enter the cells of a column, where there is none yet."""
-        for row, cell in cells.items():
-            self.cells.setdefault((row, column), cell)
-
-    def lines(self) -> list[str]:
-        """Return the table as lines of Markdown."""
-        titles = [column.title for column in self.columns]
-        head = ["client", "how", *titles]
-        body = [[row.package, row.how, *(self.cells[row.id, title].text for title in titles)] for row in self.rows]
-        return [line(head), line(["---"] * len(head)), *map(line, body)]
-
-    def page(self) -> str:
-        """Return the table as a page, with what each column means."""
-        meanings = [f"- {column.title}: {column.look.__doc__}" for column in self.columns]
-        return "\n".join(["# Real clients against flagsvc proxy", "", *self.lines(), "", about(), "", *meanings, ""])
-
-
-def line(cells: Iterable[str]) -> str:
-    """Return one line of a table."""
-    return f"| {' | '.join(cells)} |"
-
-
-def fill(columns: Sequence[Column] = COLUMNS, refusal_s: float = 0.0) -> Table:
-    """Run all clients through all columns."""
-    table = Table(ROWS, columns)
+def fill(titles: Iterable[str] = COLUMNS, refusal_s: float = 0.0) -> dict[tuple[str, str], Cell]:
+    """Run all clients through these columns, and return the cells by row and column."""
+    table: dict[tuple[str, str], Cell] = {}
     with clients_scene(refusal_s=refusal_s) as (scene, left_out):
-        for column in columns:
-            table.enter(column.title, left_out)
-            table.enter(column.title, look(column, scene))
-            lost = {client.row.id for client in scene.clients if table.cells[client.row.id, column.title].wrong}
-            left_out |= {row: Cell("–", f"it failed in the column `{column.title}`") for row in lost}
+        for title in titles:
+            cells = look(COLUMNS[title], scene) | left_out
+            table |= {(row, title): cell for row, cell in cells.items()}
+            lost = {row for row, cell in cells.items() if cell.wrong}
+            left_out |= {row: Cell(f"it failed in the column `{title}`") for row in lost - left_out.keys()}
             scene.clients = [client for client in scene.clients if client.row.id not in lost]
     return table
 
@@ -356,48 +307,29 @@ def fill(columns: Sequence[Column] = COLUMNS, refusal_s: float = 0.0) -> Table:
 def look(column: Column, scene: Scene) -> Cells:
     """Return the cells of a column. If nothing could be looked at, every cell says why."""
     try:
-        return column.look(scene)
+        return column(scene)
     except AssertionError as error:
-        return {client.row.id: Cell("no", str(error)) for client in scene.clients}
-
-
-WRITTEN = processes.ROOT / ".cache" / "clients-table.md"
-MINUTE_S = 60.0
+        return {client.row.id: Cell(str(error)) for client in scene.clients}
 
 
 @pytest.fixture(scope="module")
-def table() -> Table:
+def table() -> dict[tuple[str, str], Cell]:
     """Give the filled table."""
     return fill()
 
 
-@pytest.mark.parametrize("column", [column.title for column in COLUMNS])
+@pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("row", [row.id for row in ROWS])
-def test_cell(table: Table, row: str, column: str) -> None:
+def test_cell(table: dict[tuple[str, str], Cell], row: str, column: str) -> None:
     """The client does what the column asks for (its function says what)."""
-    cell = table.cells[row, column]
+    cell = table[row, column]
     if cell.missing:
         needs.missing(cell.missing)
     assert not cell.wrong, cell.wrong
 
 
-def test_the_table_is_written(table: Table, record_property: Callable[[str, object], None]) -> None:
-    """A reader finds the table in a file and at the end of the run: a line for each client."""
-    WRITTEN.parent.mkdir(exist_ok=True)
-    WRITTEN.write_text(table.page())
-    record_property("summary", "\n".join(["", *table.lines(), about()]))
-    assert len(table.lines()) == len(ROWS) + 2
-    assert all(f"| {row.package} | {row.how} |" in WRITTEN.read_text() for row in table.rows)
-
-
 @pytest.mark.long
 def test_a_minute_of_refusals() -> None:
     """No client loses a flag, or stops asking, while the upstream refuses the proxy's token for a minute."""
-    columns = (
-        Column("start", start),
-        Column("evaluate", evaluate),
-        Column("change after upstream 401", refused_upstream),
-        Column("no flag lost", nothing_lost),
-    )
-    table = fill(columns, refusal_s=MINUTE_S)
-    assert {key: cell.wrong for key, cell in table.cells.items() if cell.wrong} == {}
+    table = fill(("start", "evaluate", "change after upstream 401", "no flag lost"), refusal_s=MINUTE_S)
+    assert {key: cell.wrong for key, cell in table.items() if cell.wrong} == {}

@@ -140,7 +140,6 @@ class Hanging:
 sys.meta_path.insert(0, Hanging())
 """
 """Run by Python before the program: sends SIGHUP whenever the program is about to load another part of itself."""
-DOCUMENT = {"version": 2, "features": [{"name": "on", "enabled": True, "strategies": [{"name": "default"}]}]}
 
 
 def hooked(folder: Path) -> dict[str, str]:
@@ -152,9 +151,8 @@ def hooked(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_proxy_that_is_just_starting(tmp_path: Path, workers: str) -> None:
     """The proxy starts, answers and ends as usual, and so do its workers."""
-    (tmp_path / "document.json").write_text(json.dumps(DOCUMENT))
     port = free_port()
-    env = proxy_environment((tmp_path / "document.json").as_uri(), port, {"FLAGSVC_WORKERS": workers}) | hooked(tmp_path)
+    env = proxy_environment(document(tmp_path), port, {"FLAGSVC_WORKERS": workers}) | hooked(tmp_path)
     with running("proxy", [sys.executable, "-m", "flagsvc", "proxy"], env=env, folder=tmp_path) as program:
         program.wait(lambda: answers(f"http://127.0.0.1:{port}/proxy/health"), "ready")
         assert program.stop() == 0
@@ -164,16 +162,7 @@ def test_a_proxy_that_is_just_starting(tmp_path: Path, workers: str) -> None:
 
 def test_a_flag_server_that_is_just_starting(tmp_path: Path) -> None:
     """The flag server starts as usual."""
-    command = [
-        sys.executable,
-        "-m",
-        "flagsvc",
-        "server",
-        "--port",
-        str(free_port()),
-        "--database",
-        str(tmp_path / "flags.db"),
-    ]
+    command = [sys.executable, "-m", "flagsvc", "server", "--port", free_port(), "--database", tmp_path / "flags.db"]
     with running("server", command, env=hooked(tmp_path), folder=tmp_path) as program:
         program.wait(lambda: "flagsvc ready" in program.output(), "ready")
         assert program.stop() == 0

@@ -67,9 +67,10 @@ def test_the_demo(number: int) -> None:
             assert line in text
         assert "opening-hours-chat" in text or "gold-support" in text, "custom code took part"
         assert program.process.poll() is None and not any(refused(port) for port in ports_of(program))
-        assert program.stop(number) == 0
+        assert program.stop(number, 40) == 0, "each of its programs has 15 s to end"
         assert all(refused(port) for port in ports_of(program))
-        assert program.output().endswith("the demo has ended\n") and "Traceback" not in program.output()
+        assert program.output().endswith("the demo has ended\n")
+        assert "Traceback" not in program.output() and "kills" not in program.output()
         assert [path.name for path in folder.iterdir()] == ["demo.log"]
 
 

@@ -98,13 +98,6 @@ def test_every_operation_is_shown(shown: Browser, proxy: Proxy) -> None:
     assert "flagsvc proxy" in shown.run("document.querySelector('.info .title').innerText")
 
 
-def test_a_slash_at_the_end(page: Browser, proxy: Proxy) -> None:
-    """The page works with a slash at its end too."""
-    page.go(address(proxy, "/"))
-    assert page.wait_for(f"{OPERATIONS}.length") == len([row for row in ROUTES if row.listed])
-    assert page.complaints() == []
-
-
 def test_the_page_has_styles(shown: Browser) -> None:
     """The bundle's style sheet is in effect, and ours."""
     assert shown.run("getComputedStyle(document.querySelector('.opblock-get')).borderTopColor") != "rgb(0, 0, 0)"

@@ -112,17 +112,3 @@ def test_the_database_of_a_real_server_stays_as_it_is(postgresql_cluster: str, t
             assert "the database holds tables that flagsvc did not make" in program.output()
         with psycopg.connect(database) as db:
             assert db.execute(tables).fetchone() == before
-
-
-def test_a_new_database_in_a_container(tmp_path: Path) -> None:
-    """In a container the first start says where the new file is, and that it goes with the container; the next one does not."""
-    env = {**QUIET, "KUBERNETES_SERVICE_HOST": "10.0.0.1", "PORT": "0"}
-    said = []
-    for _ in range(2):
-        with processes.running("server", ours(), env=env, folder=tmp_path) as program:
-            program.wait(lambda: "flagsvc ready" in program.output(), "ready", 60)
-            assert program.stop() == 0
-            said.append([line for line in program.output().splitlines() if "made a new database" in line])
-    file = tmp_path / "state" / "flagsvc" / "flags.db"
-    assert said[1] == [] and len(said[0]) == 1
-    assert said[0][0].startswith(f"flagsvc made a new database: {file}")

@@ -12,6 +12,7 @@ import pytest
 from support.environment_samples import write_toml
 from support.fake_upstream import FEATURES, METRICS, FakeUpstream, Reply, fake_upstream
 from support.processes import Proxy, ask, our_proxy
+from support.waiting import threads
 from support.worker_pools import document, workers
 
 NOTHING = {"UNLEASH_API_TOKEN": "", "UNLEASH_PROXY_CLIENT_KEYS": "", "EXP_SERVER_SIDE_SDK_CONFIG_TOKENS": ""}
@@ -168,10 +169,5 @@ def asking(proxy: Proxy, key: str) -> Iterator[list[int]]:
         while not over.is_set():
             statuses.append(ask(proxy.url, headers={"Authorization": key}).status)
 
-    thread = threading.Thread(target=ask_on)
-    thread.start()
-    try:
+    with threads(ask_on, stop=over.set):
         yield statuses
-    finally:
-        over.set()
-        thread.join()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from support.fake_upstream import FEATURES, fake_upstream
-from support.processes import answers, ask, clean_environment, flagsvc, free_port, running
+from support.processes import answers, ask, call, flagsvc, free_port, running
 
 DOCUMENT: dict[str, Any] = {
     "version": 2,
@@ -24,18 +23,9 @@ KEY = "web-app"
 
 def migrate(folder: Path, *arguments: object, **env: str) -> str:
     """Run `flagsvc migrate` and return what it prints. Nothing may be left to do."""
-    command = [*map(str, flagsvc()), "migrate", *map(str, arguments)]
-    done = subprocess.run(
-        command,
-        env=clean_environment(folder) | env,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    done = call("migrate", *arguments, folder=folder, env=env)
+    assert done.code == 0, done.err
+    return done.out
 
 
 @contextmanager
@@ -66,17 +56,7 @@ def test_edge(tmp_path: Path) -> None:
     port = free_port()
     with fake_upstream(DOCUMENT) as upstream:
         url = upstream.url.removesuffix("/api")
-        edge = [
-            "--port",
-            port,
-            "edge",
-            "--upstream-url",
-            url,
-            "--tokens",
-            TOKEN,
-            "--pretrusted-tokens",
-            f"{KEY}@development",
-        ]
+        edge = ("--port", port, "edge", "--upstream-url", url, "--tokens", TOKEN, "--pretrusted-tokens", f"{KEY}@development")
         with proxy(tmp_path, migrate(tmp_path, "--", *edge, FEATURES_REFRESH_INTERVAL_SECONDS="1")):
             assert toggles(port, "/api/frontend", KEY) == toggles(port, "/api/frontend/all", KEY) == ["first"]
             upstream.wait(lambda: upstream.received(FEATURES, 304))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -157,46 +156,18 @@ def test_by_hand(upstream: FakeUpstream) -> None:
     proxy = create_app(options(upstream))
 
     async def main() -> None:
-        async with proxy:
-            await proxy.ready(20)
-            sent: list[Any] = []
-            await proxy(a_get("/proxy"), nothing_more, collect(sent))
-            assert sent[0]["status"] == 200
-            assert [toggle["name"] for toggle in json.loads(sent[1]["body"])["toggles"]] == ["first", "second"]
-            only(proxy).counters.count("first", True)
-        assert len(counts(upstream)) == 1
-        await proxy(a_get("/proxy"), nothing_more, collect(sent))
-        assert sent[2]["status"] == 200, "requests that come late are answered from memory"
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(proxy), base_url="http://test") as client:
+            async with proxy:
+                await proxy.ready(20)
+                answer = await client.get("/proxy", headers=KEY)
+                assert [toggle["name"] for toggle in answer.json()["toggles"]] == ["first", "second"]
+                only(proxy).counters.count("first", True)
+            assert len(counts(upstream)) == 1
+            late = await client.get("/proxy", headers=KEY)
+            assert late.status_code == 200, "requests that come late are answered from memory"
 
     asyncio.run(main())
     assert counts(upstream) == [{"first": {"yes": 1, "no": 0, "variants": {}}}]
-
-
-def a_get(path: str) -> dict[str, Any]:
-    """The ASGI scope of a GET with the client key."""
-    headers = [(b"authorization", b"some-client-key")]
-    return {
-        "type": "http",
-        "method": "GET",
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": b"",
-        "headers": headers,
-    }
-
-
-async def nothing_more() -> dict[str, Any]:
-    """A caller that sends no body."""
-    return {"type": "http.request", "body": b"", "more_body": False}
-
-
-def collect(messages: list[Any]) -> Callable[[Any], Any]:
-    """Return an ASGI send that records its messages."""
-
-    async def send(message: Any) -> None:
-        messages.append(message)
-
-    return send
 
 
 def test_another_loop(upstream: FakeUpstream) -> None:

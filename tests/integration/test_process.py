@@ -25,6 +25,7 @@ from support.processes import (
     ROOT,
     Proxy,
     answers,
+    call,
     clean_environment,
     flagsvc,
     free_port,
@@ -96,10 +97,9 @@ def test_mistakes_are_json_too(name: str, tmp_path: Path) -> None:
     """What stops the start is one line of JSON for each problem; the exit code is the same as without."""
     env, code, count = MISTAKES[name]
     known = proxy_environment("http://127.0.0.1:9/api", free_port(), {"JSON_LOGGER": "true", **env})
-    command = [*map(str, flagsvc()), "proxy"]
-    done = subprocess.run(command, env=clean_environment(tmp_path) | known, capture_output=True, text=True, timeout=60, check=False)
-    said = [line for line in map(json.loads, done.stderr.splitlines()) if line["level"] == "fatal"]
-    assert (done.returncode, len(said), done.stdout) == (code, count, "")
+    done = call("proxy", folder=tmp_path, env=known)
+    said = [line for line in map(json.loads, done.err.splitlines()) if line["level"] == "fatal"]
+    assert (done.code, len(said), done.out) == (code, count, "")
     assert all(line["message"].startswith("flagsvc proxy: ") for line in said)
 
 
@@ -171,22 +171,6 @@ def test_the_access_log(upstream: FakeUpstream) -> None:
         assert "some-person" not in proxy.program.output()
         pids = [proxy.program.process.pid, *workers_of(proxy)]
         assert not any(b"some-" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids)
-
-
-def test_custom_code_in_files(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """Strategies and enrichers of files decide together; a built-in name is replaced, and one warning says so."""
-    (tmp_path / "code.py").write_text(
-        "class Default:\n    name = 'default'\n    def is_enabled(self, parameters, context):\n"
-        "        return context.get('tier') == 'gold'\n"
-        "def tier(context):\n    return context.replace(properties={'tier': 'gold' if context.user_id == '7' else 'tin'})\n"
-        "strategies = [Default()]\nenrichers = [tier]\n"
-    )
-    path = str(tmp_path / "code.py")
-    env = {"FLAGSVC_CUSTOM_STRATEGIES_FILE": path, "EXP_CUSTOM_ENRICHERS_FILE": path}
-    with worker_pool(upstream, **env) as proxy:
-        assert [list(proxy.toggles("?userId=7")) for _ in range(EACH_WORKER)] == [["first", "second"]] * EACH_WORKER
-        assert [list(proxy.toggles("?userId=8&tier=gold")) for _ in range(EACH_WORKER)] == [[]] * EACH_WORKER
-        assert proxy.program.output().count("takes the place of the built-in one") == 1
 
 
 def test_nobody_reads_the_output(upstream: FakeUpstream, tmp_path: Path) -> None:

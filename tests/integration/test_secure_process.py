@@ -25,12 +25,13 @@ from support.processes import (
     Proxy,
     answers,
     ask,
+    call,
     flagsvc,
     free_port,
     proxy_environment,
     running,
 )
-from support.waiting import wait_until
+from support.waiting import threads, wait_until
 from support.worker_pools import workers
 
 AUTHORITY = Authority()
@@ -79,9 +80,7 @@ def shown(port: int, caller: ssl.SSLContext) -> str:
 
 def probe(folder: Path, port: int, env: Mapping[str, str]) -> tuple[int, str]:
     """Return exit code and text of `flagsvc health`."""
-    variables = proxy_environment("http://127.0.0.1:1", port, env)
-    with running("health", [*flagsvc(), "health"], env=variables, folder=folder) as program:
-        return program.process.wait(20), program.output()
+    return call("health", folder=folder, env=proxy_environment("http://127.0.0.1:1", port, env))[:2]
 
 
 @PROCESSES
@@ -227,20 +226,13 @@ def test_reloading_certificates_disturbs_no_request(
 
     with proxy(upstream, tmp_path, port, number, FLAGSVC_TLS_CERT=pair, LOG_LEVEL="info") as program:
         ready(program)
-        threads = [threading.Thread(target=ask) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        try:
+        with threads(*[ask] * 4, stop=over.set):
             for time in range(1, 11):
                 written(tmp_path, "next.pem", AUTHORITY.issue().both)
                 os.replace(tmp_path / "next.pem", pair)
                 os.kill(program.process.pid, signal.SIGHUP)
                 read = partial(anew, program, time * number)
                 program.wait(read, "reading them again")
-        finally:
-            over.set()
-            for thread in threads:
-                thread.join()
         assert program.stop() == 0
     record_property("handshakes", len(seen))
     assert failed == [] and len(set(seen)) > 5

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,6 @@ NAMED = "is a state export of an old server (version 4); flagsvc does not read i
 TARGET = ("--project", "default", "--environment", "development", "--url", "http://127.0.0.1:9", "--token", "x")
 
 
-@pytest.fixture(params=["json", "yaml"])
-def path(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Give a file with a state export of version 4, in either format."""
-    write = json.dumps if request.param == "json" else yaml.safe_dump
-    found = tmp_path / f"state.{request.param}"
-    found.write_text(write(EXPORTS[4]))
-    return str(found)
-
-
 @pytest.fixture
 def pages(tmp_path: Path) -> Iterator[PageClient]:
     """Give a flag server."""
@@ -40,25 +32,26 @@ def pages(tmp_path: Path) -> Iterator[PageClient]:
         yield client
 
 
-@pytest.mark.parametrize("command", [("validate", *TARGET), ("import", *TARGET), ("server", "seed", "apply")])
-def test_commands(command: tuple[str, ...], path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each command that reads a data set or a seed says so, with exit code 2, before it sends anything."""
-    words = command[:1] if command[0] != "server" else command
-    database = ("--database", str(tmp_path / "flags.db")) if words == command else ()
-    assert main([*words, path, *(command[len(words) :]), *database]) == 2
-    assert NAMED in capsys.readouterr().err
+READERS: dict[str, tuple[str, ...]] = {
+    "validate": ("validate", "FILE", *TARGET),
+    "import": ("import", "FILE", *TARGET),
+    "apply a seed": ("server", "seed", "apply", "FILE", "--database", "flags.db"),
+    "start with a seed": ("server", "--seed", "FILE", "--database", "flags.db", "--port", "0"),
+    "evaluate": ("evaluate", "FILE"),
+}
+"""Commands that read a file of flags. The last one reads JSON alone."""
 
 
-def test_a_seed_at_the_start(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The start of the flag server ends with exit code 2."""
-    assert main(["server", "--seed", path, "--database", str(tmp_path / "flags.db"), "--port", "0"]) == 2
-    assert NAMED in capsys.readouterr().err
-
-
-def test_evaluate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its flags have no strategies of their own, so every flag would be off."""
-    (tmp_path / "state.json").write_text(json.dumps(EXPORTS[4]))
-    assert main(["evaluate", str(tmp_path / "state.json")]) == 2
+@pytest.mark.parametrize(
+    ("command", "write"), [*product(list(READERS)[:-1], (json.dumps, yaml.safe_dump)), ("evaluate", json.dumps)]
+)
+def test_commands(
+    command: str, write: Callable[[Any], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each says so, with exit code 2, before it sends or serves anything."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "state").write_text(write(EXPORTS[4]))
+    assert main([word.replace("FILE", "state") for word in READERS[command]]) == 2
     assert NAMED in capsys.readouterr().err
 
 

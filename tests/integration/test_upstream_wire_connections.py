@@ -285,7 +285,9 @@ def test_tls_through_a_tunnel_over_tls(make_loop: Callable[[], asyncio.AbstractE
                 assert (await upstream.get_features(None)).body == large
             await upstream.aclose()
         (request,) = proxy.requests
+        assert (request.method, request.target) == ("CONNECT", f"127.0.0.1:{server.port}")
         assert request.headers["proxy-authorization"].startswith("Basic ")
+        assert "authorization" not in request.headers, "it never sees the token"
         assert {seen.headers.get("proxy-authorization") for seen in server.requests} == {None}
 
     with asyncio.Runner(loop_factory=make_loop) as runner:
@@ -352,36 +354,6 @@ OURS, THEIRS = Authority(), Authority()
 def presented(folder: Path, authority: Authority) -> CertificateFiles:
     """Write a certificate to a file, in place of its content, and return the path."""
     return CertificateFiles(OWN, written(folder, "own.pem", authority.issue().both))
-
-
-@asynchronous
-async def test_an_authority_of_ones_own(tmp_path: Path) -> None:
-    """Its servers are trusted with it, and not without."""
-    async with loopback(OURS.server()) as server:
-        server.script(reply(200, DOCUMENT))
-        plain = Upstream(options(f"{server.url}/api"), clock=FakeClock(), log=RecordingLog())
-        assert "certificate verify failed" in str(await fault(plain))
-        trust = Trust(ca=written(tmp_path, "ca.pem", OURS.pem))
-        trusting = Upstream(options(f"{server.url}/api", trust=trust), clock=FakeClock(), log=RecordingLog())
-        assert (await trusting.get_features(None)).body == DOCUMENT
-        await plain.aclose()
-        await trusting.aclose()
-
-
-@asynchronous
-async def test_a_certificate_of_ones_own(tmp_path: Path) -> None:
-    """A server that wants one gets it; without it, or with a stranger's, there is no answer."""
-    ca = written(tmp_path, "ca.pem", OURS.pem)
-    async with loopback(OURS.server(wants_certificate=True)) as server:
-        server.script(reply(200, DOCUMENT))
-        for own in (None, presented(tmp_path, THEIRS)):
-            stranger = Upstream(options(f"{server.url}/api", trust=Trust(ca=ca, own=own)), clock=FakeClock(), log=RecordingLog())
-            assert (await fault(stranger)).kind == "network"
-            await stranger.aclose()
-        known = Trust(ca=ca, own=presented(tmp_path, OURS))
-        upstream = Upstream(options(f"{server.url}/api", trust=known), clock=FakeClock(), log=RecordingLog())
-        assert (await upstream.get_features(None)).body == DOCUMENT
-        await upstream.aclose()
 
 
 @asynchronous

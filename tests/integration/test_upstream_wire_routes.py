@@ -16,9 +16,9 @@ from flagsvc.proxy.configuration.sources import HttpSource
 from flagsvc.proxy.upstream import Limits, Outbound, Trust, Upstream, download
 from flagsvc.testing import FakeClock, RecordingLog
 from support.aio import asynchronous
-from support.loopback import Answer, loopback, reply, silence, then_reset, tunnel
+from support.loopback import Answer, loopback, reply, silence, then_reset
 from support.pki import Authority
-from support.polling import ONE, TWO, PollerScene, document, stored
+from support.polling import ONE, TWO, PollerScene, document
 from support.upstream_session import DOCUMENT, LIMITS, options, session
 
 # ---- TLS and outbound proxies
@@ -36,23 +36,6 @@ async def test_http_goes_through_the_outbound_proxy() -> None:
     (request,) = proxy.requests
     assert request.target == f"{server.url}/api/client/features" and not server.requests
     assert request.headers["proxy-authorization"].startswith("Basic ")
-
-
-@asynchronous
-async def test_https_goes_through_a_tunnel_that_never_sees_the_token() -> None:
-    """The proxy gets a CONNECT, the upstream the request."""
-    tls = Authority().server()
-    async with loopback() as proxy, loopback(tls) as server:
-        outbound = Outbound(https=f"http://127.0.0.1:{proxy.port}")
-        chosen = options(f"{server.url}/api", outbound=outbound, trust=Trust(False))
-        upstream = Upstream(chosen, clock=FakeClock(), log=RecordingLog())
-        proxy.script(tunnel)
-        server.script(reply(200, DOCUMENT))
-        assert (await upstream.get_features(None)).body == DOCUMENT
-        await upstream.aclose()
-    (request,) = proxy.requests
-    assert (request.method, request.target) == ("CONNECT", f"127.0.0.1:{server.port}")
-    assert "authorization" not in request.headers
 
 
 @asynchronous
@@ -174,24 +157,4 @@ async def test_what_follows_from_an_answer(name: str) -> None:
         server.script(reply(200, TWO))
         await world.clock.advance(pause)
         assert (await polled(world), world.holder.state, world.holder.failures) == (5.0, "fresh", 0)
-        await world.poller.stop()
-
-
-@pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("warm", [False, True])
-@asynchronous
-async def test_who_starts_first_does_not_matter(name: str, warm: bool) -> None:
-    """After any failure at the start, a cold proxy polls again within seconds, or within a minute if it is asked to wait."""
-    answer, _, _, wish = LIFE[name]
-    async with session(limits=SLOW.get(name, LIMITS)) as (server, upstream):
-        server.script(answer)
-        given: dict[str, Any] = {"store": stored(ONE, None)} if warm else {}
-        world = PollerScene(HttpSource(upstream), **given)
-        world.poller.start()
-        pause = await polled(world)
-        assert pause == (wish if warm else 1 if wish in (5, 25) else min(wish, 60))
-        assert (world.serves, world.holder.state) == ((["one"], "restored") if warm else (None, "cold"))
-        server.script(reply(200, TWO))
-        await world.clock.advance(pause)
-        assert (await polled(world), world.serves, world.holder.state) == (5.0, ["two"], "fresh")
         await world.poller.stop()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.upstream import SDK, Upstream
 from support.aio import asynchronous
-from support.loopback import reply, silence, then_close, then_reset
+from support.loopback import reply, then_close, then_reset
 from support.upstream_session import DOCUMENT, LIMITS, TOKEN, session
 
 KNOWN = [{"token": "a", "type": "client", "projects": ["*"], "environment": "development"}]
@@ -115,31 +114,6 @@ async def test_what_is_no_answer(answer: bytes, kind: str) -> None:
         server.script(answer)
         assert (await fault(upstream)).kind == kind
     assert "/elsewhere" not in [seen.target for seen in server.requests]
-
-
-@asynchronous
-async def test_no_answer_in_time() -> None:
-    """An upstream that says nothing is given up."""
-    limits = type(LIMITS)(step_s=0.02, total_s=0.05)
-    async with session(limits=limits) as (server, upstream):
-        server.script(silence)
-        assert (await fault(upstream)).kind == "network"
-
-
-@asynchronous
-async def test_when_to_ask_again() -> None:
-    """What the upstream asks for counts up to the limit of the option."""
-    async with session(retry_after_limit_s=40.0) as (server, upstream):
-        server.script(reply(429, retry_after="30"), reply(429, retry_after="3000"))
-        assert [(await fault(upstream)).retry_after for _ in range(2)] == [30.0, 40.0]
-
-
-@asynchronous
-async def test_a_packed_answer() -> None:
-    """It may come compressed."""
-    async with session() as (server, upstream):
-        server.script(reply(200, gzip.compress(ANSWER), content_encoding="gzip"))
-        assert await upstream.validate(TOKENS) == KNOWN
 
 
 @asynchronous

@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
-from support.processes import Proxy, our_proxy
+from support.processes import Proxy
 from support.worker_pools import (
     HEADERS,
     alive,
@@ -157,15 +157,6 @@ def test_an_end_under_load(upstream: FakeUpstream) -> None:
     assert [caller.strange for caller in callers] == [[] for _ in callers]
     assert counted(upstream) == sum(len(caller.times) for caller in callers)
     assert len(upstream.received(METRICS)) == 1
-
-
-def test_an_end_at_the_start(upstream: FakeUpstream) -> None:
-    """A signal while the workers are still starting ends all processes as well."""
-    env = {"FLAGSVC_WORKERS": "2", **ONCE}
-    with our_proxy(upstream.url, wait_ready=False, **env) as proxy:
-        upstream.wait(lambda: upstream.received(FEATURES))
-        assert proxy.program.stop() == 0
-        assert "Traceback" not in proxy.program.output()
 
 
 MANY = 8

@@ -10,19 +10,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 from collections import Counter
 from collections.abc import Callable, Iterable
 from random import Random
 
 import pytest
 from marked_upstreams import MARK, PROJECT, MarkedSession, MarkedUpstream, Side, Universe, random_tables
-from walked_processes import AskedWorker, JoinedWorker, OneProcess, Tables, View, WithWorkers
+from walked_processes import AskedWorker, OneProcess, Tables, View, WithWorkers
 
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.generations import feeds, lookups
 from flagsvc.proxy.generations.setup import ProxySetup
-from support.aio import asynchronous
 
 STEPS = int(os.environ.get("ISOLATION_STEPS", "4000"))
 SEEDS = range(int(os.environ.get("ISOLATION_SEEDS", "2")))
@@ -275,15 +273,3 @@ def test_nothing_crosses_from_one_environment_to_another(
     print(dict(seen))
     for what in ("200", "304", "401", "403", "503", "reload", "metrics", "validated", "opened", "lines", "records"):
         assert seen[what], f"the walk never met {what}"
-
-
-@asynchronous
-async def test_a_worker_that_is_killed_before_its_first_step() -> None:
-    """It has ended, and its parent does not wait for it for ever."""
-    here, there = socket.socketpair()
-    with here, there:
-        worker = JoinedWorker(there)
-        worker.kill()
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert worker.wait(5) == 0

@@ -7,16 +7,13 @@ from collections.abc import Callable, Iterator
 import edge_malformed
 import edge_targeted
 import pytest
-from edge_campaign import GENERATED, ROWS, TARGETED, USUAL, Campaign, Figures, Subject, heading, subject
-from edge_malformed import ODD, REFUSED, Odd
+from edge_campaign import GENERATED, ROWS, TARGETED, USUAL, Campaign, Figures, Subject, subject
+from edge_malformed import ODD, REFUSED
 from edge_pair import Pair, pair
 from peer_runs import edge_program
 
-from support import processes
-
 pytestmark = pytest.mark.long
 
-REPORT = processes.ROOT / ".cache" / "edge-compared.md"
 SEED = "frontend"
 DOCUMENTS = {GENERATED: 200, USUAL: 100}
 CONTEXTS = 50
@@ -51,10 +48,7 @@ def refused(both: Pair) -> list[tuple[str, str]]:
 
 def test_each_flag_is_as_edge_answers(figures: Figures, record_property: Note) -> None:
     """Status, state, variant, payload and impression flag are Edge's, or what Edge says follows from rows of the table."""
-    lines = [*figures.lines(), "", *refused_lines(), "", *odd_lines()]
-    REPORT.parent.mkdir(exist_ok=True)
-    REPORT.write_text("\n".join([*lines, ""]))
-    record_property("summary", "\n".join(["", *lines]))
+    record_property("summary", "\n".join(["", *figures.lines()]))
     assert {kind: each.answers for kind, each in figures.kinds.items()} == {
         **{kind: many * CONTEXTS for kind, many in DOCUMENTS.items()},
         TARGETED: len(edge_targeted.QUESTIONS),
@@ -84,25 +78,3 @@ def test_malformed_requests(both: Pair) -> None:
     if problems:
         pytest.fail("\n".join(problems), pytrace=False)
     assert {row.name for row, _ in asked if row} == {row.name for row in ODD}
-
-
-def refused_lines() -> list[str]:
-    """Return the table of documents that Edge refuses."""
-    rows = [f"| {row.name} | {row.edge} | {row.ours} |" for row in REFUSED]
-    return [heading("document", "Edge", "ours"), *rows]
-
-
-def odd_lines() -> list[str]:
-    """Return the table of malformed requests."""
-    asked = len(list(edge_malformed.questions()))
-    rows = [f"| {row.name} | {len(row.requests)} | {statuses(row)} | {row.reason} | {row.source} |" for row in ODD]
-    return [
-        f"{asked} malformed or odd requests",
-        "",
-        heading("exclusion", "requests", "Edge, ours", "reason", "in"),
-        *rows,
-    ]
-
-
-def statuses(row: Odd) -> str:
-    return "read differently" if row.edge == row.ours else f"{row.edge}, {row.ours}"

@@ -31,7 +31,7 @@ Open = Callable[[], AbstractContextManager[Any]]
 SUITES: tuple[tuple[str, tuple[Row[Any], ...], Open], ...] = (
     *((f"requests, {name}", requests.ROWS, partial(fuzzed, **options)) for name, options in WORLDS.items()),
     ("documents", documents.ROWS, asyncio.Runner),
-    ("upstream", upstreams.ROWS, upstreams.exchange),
+    ("upstream", upstreams.ROWS, asyncio.Runner),
     ("storage", stored.FILES, scratch),
     ("deltas", stored.DELTAS, nullcontext),
     ("other processes", others.ROWS, nullcontext),

@@ -100,16 +100,8 @@ NOT_TAKEN = "proxy, answers not taken"
 FLOODS = {
     "proxy, heads": (small_proxy, LESS_OF_A_HEAD, 3_000),
     "proxy, heads beyond the limit": (small_proxy, HALF_A_HEAD, 3_000),
-    "proxy, metrics": (
-        small_proxy,
-        post("/proxy/client/metrics", KEY, "Content-Length: 1000001", body=b" " * 1_000_000),
-        300,
-    ),
-    NOT_TAKEN: (
-        small_proxy,
-        f"GET /proxy HTTP/1.1\r\nHost: flags\r\nAuthorization: {KEY}\r\n\r\n".encode() * 100,
-        1_000,
-    ),
+    "proxy, metrics": (small_proxy, post("/proxy/client/metrics", KEY, "Content-Length: 1000001", body=b" " * 1_000_000), 300),
+    NOT_TAKEN: (small_proxy, f"GET /proxy HTTP/1.1\r\nHost: flags\r\nAuthorization: {KEY}\r\n\r\n".encode() * 100, 1_000),
     "flag server, heads": (small_server, LESS_OF_A_HEAD, 3_000),
     "flag server, metrics": (
         small_server,

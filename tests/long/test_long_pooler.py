@@ -37,12 +37,7 @@ def write(servers: list[flagservers.OurFlagServer], writer: int) -> Outcome:
         development = f"{FEATURES}/{name}/environments/development"
         changes = [
             ("create", "POST", FEATURES, {"name": name, "impressionData": number % 2 == 0}),
-            (
-                "strategy",
-                "POST",
-                f"{development}/strategies",
-                {"name": "flexibleRollout", "parameters": {"rollout": "50"}},
-            ),
+            ("strategy", "POST", f"{development}/strategies", {"name": "flexibleRollout", "parameters": {"rollout": "50"}}),
             ("on", "POST", f"{development}/on", None),
             ("tag", "POST", f"/features/{name}/tags", {"type": "simple", "value": f"tag-{number % 7}"}),
             ("describe", "PATCH", f"{FEATURES}/{name}", [{"op": "replace", "path": "/description", "value": name}]),

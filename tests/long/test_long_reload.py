@@ -46,10 +46,7 @@ def walk_far(walk: ReloadWalk) -> None:
     began = time.monotonic()
     quarters = walk.run(RELOADS)
     answered = sum(caller.answered for caller in walk.callers)
-    print(
-        f"\n{sum(walk.done.values())} reloads in {time.monotonic() - began:.0f} s with {walk.number} worker(s):",
-        end=" ",
-    )
+    print(f"\n{sum(walk.done.values())} reloads in {time.monotonic() - began:.0f} s with {walk.number} worker(s):", end=" ")
     print(f"{answered} answers, {len(walk.wrong())} wrong; {dict(walk.done)}; {dict(walk.seen)}")
     for at, sizes in enumerate(quarters, 1):
         print(f"  quarter {at}: {', '.join(map(words, sizes))}")

@@ -63,16 +63,8 @@ WRONG = {
         b"{}",
         "a context enricher raised RuntimeError: no",
     ),
-    "an enricher that returns nothing": (
-        ["evaluate", "-", "--exp-custom-enrichers", "nothing.py"],
-        b"{}",
-        "not a Context",
-    ),
-    "a URL with a byte that is no character": (
-        ["evaluate", "http://127.0.0.1:1/\udcff"],
-        b"",
-        "a character that no URL has",
-    ),
+    "an enricher that returns nothing": (["evaluate", "-", "--exp-custom-enrichers", "nothing.py"], b"{}", "not a Context"),
+    "a URL with a byte that is no character": (["evaluate", "http://127.0.0.1:1/\udcff"], b"", "a character that no URL has"),
     "a number of thousands of digits": (["evaluate", "-"], b"[" + b"7" * 5000 + b"]", "a number has too many digits"),
     "lists in lists": (["evaluate", "-"], b"[" * 100_000, "nested too deeply"),
 }
@@ -84,9 +76,7 @@ def test_what_was_found_once(admin_address_server: CommandFolder, name: str) -> 
     """An error that a fuzz test found does not come back: one line says what is wrong, and the exit code is 2."""
     arguments, given, words = WRONG[name]
     called = admin_address_server.call(
-        [str(admin_address_server.folder / each) if each.endswith(".py") else each for each in arguments],
-        {},
-        given=given,
+        [str(admin_address_server.folder / each) if each.endswith(".py") else each for each in arguments], {}, given=given
     )
     assert called.code == 2
     assert words in called.err

@@ -174,11 +174,7 @@ def test_a_second_import_changes_nothing(servers: tuple[Scene, Scene], request: 
     first, told = named(here.export()), len(here.events())
     here.load(request)
     assert named(here.export()) == first
-    assert {kind for kind, _ in here.events()[told:]} <= {
-        "feature-strategy-add",
-        "feature-strategy-remove",
-        "features-imported",
-    }
+    assert {kind for kind, _ in here.events()[told:]} <= {"feature-strategy-add", "feature-strategy-remove", "features-imported"}
 
 
 @settings(max_examples=EXAMPLES)

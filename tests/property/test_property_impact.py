@@ -251,12 +251,7 @@ SEGMENTS = [
     {"id": 2, "name": "two", "constraints": [{"contextName": "userId", "operator": "IN", "values": ["1", "2"]}]},
 ]
 CONTEXTS = [
-    Context(
-        user_id=user,
-        session_id=session,
-        remote_address=address,
-        properties={} if company is None else {"company": company},
-    )
+    Context(user_id=user, session_id=session, remote_address=address, properties={} if company is None else {"company": company})
     for user in (None, "1", "2", "12", "33", "a")
     for session in (None, "1", "s")
     for company in (None, "1", "a", "12")

@@ -16,58 +16,31 @@ from flagsvc.engine.context import Context
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration import Preparer
 from flagsvc.proxy.configuration.prepare import PreparedDocument, decode
-from support.evaluating import constraint, feature, rollout, strategy
+from support.tagged import constraints, mixed, simple
 
 NAMES = ["a", "b", "c", "d", "e", "Ω"]
-EU = constraint("IN", values=["eu"])
-FUTURE = constraint("DATE_BEFORE", value="2026-06-01T00:00:00Z")
-VARIANTS = [{"name": "v", "weight": 3, "stickiness": "default"}, {"name": "w", "weight": 5}]
 CONTEXTS = [
     Context(user_id="1", properties={"region": "eu"}),
-    Context(user_id="2", properties={"region": "us", "plan": "pro"}, now=1.9e12),
+    Context(user_id="2", properties={"region": "1", "plan": "2"}, now=1.9e12),
     Context(session_id="3", entropy=12345),
     Context(entropy=99, current_time=0.0),
 ]
 
-conditions = st.sampled_from([EU, constraint("IN", "plan", values=["pro"]), FUTURE, constraint("UNKNOWN"), None])
-
-
-def by_constraints(conditions: list[object], named: list[int]) -> dict[str, Any]:
-    """Return a strategy with constraints and segments."""
-    return strategy("default", *conditions, segments=named)
-
-
-def by_share(share: int, stickiness: str) -> dict[str, Any]:
-    """Return a rollout."""
-    return rollout(share, stickiness=stickiness, groupId="g")
-
-
-def made(name: str, on: bool, rules: list[Any], variants: list[Any], parents: list[Any], project: str) -> dict[str, Any]:
-    """Return a feature."""
-    return {**feature(name, *rules, variants=variants, dependencies=parents, project=project), "enabled": on}
-
-
-rules = st.one_of(
-    st.builds(by_constraints, st.lists(conditions, max_size=2), st.lists(st.integers(1, 3), max_size=2)),
-    st.builds(by_share, st.integers(0, 100), st.sampled_from(["default", "random", "userId"])),
-    st.just(strategy("applicationHostname", parameters={"hostNames": "here"})),
-    st.just(strategy("nobody-knows")),
-    st.just(strategy("default") | {"variants": VARIANTS}),
-)
 parent = {"feature": st.sampled_from(NAMES), "enabled": st.booleans()}
-sound = st.builds(
-    made,
-    st.sampled_from(NAMES),
-    st.booleans(),
-    st.lists(rules, max_size=3),
-    st.sampled_from([[], VARIANTS]),
-    st.lists(st.fixed_dictionaries(parent, optional={"variants": st.just(["v"])}), max_size=2),
-    st.sampled_from(["p", "q"]),
+common = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(NAMES),
+        "enabled": st.booleans(),
+        "dependencies": st.lists(st.fixed_dictionaries(parent, optional={"variants": st.just(["v"])}), max_size=2),
+        "project": st.sampled_from(["p", "q"]),
+    }
 )
+decides = st.booleans().flatmap(lambda several: mixed() if several else simple)
+sound = st.builds(lambda own, more: own | more, common, decides)
 malformed = st.sampled_from([7, None, {}, {"name": "a", "strategies": 5}, {"name": "b", "variants": [{"name": "v"}]}])
 features = st.one_of(sound, sound, sound, malformed)
 segments = st.one_of(
-    st.builds(lambda key, parts: {"id": key, "constraints": parts}, st.integers(1, 3), st.lists(conditions, max_size=2)),
+    st.builds(lambda key, parts: {"id": key, "constraints": parts}, st.integers(1, 3), st.lists(constraints, max_size=2)),
     st.just({"name": "no id"}),
 )
 Document = dict[str, Any]

@@ -193,12 +193,3 @@ def test_a_usual_query_is_read_alike_too(pairs: list[tuple[str, str]]) -> None:
 def test_any_bytes_are_a_context_or_a_refusal(query: bytes) -> None:
     """Nothing but HttpError is ever raised."""
     assert fast(query) == slow(query.decode("utf-8", "replace"))
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.dictionaries(TEXTS.filter(bool), TEXTS, max_size=5))
-def test_what_an_encoder_writes_is_read_back(properties: dict[str, str]) -> None:
-    """Properties that a client encodes by the rules arrive as they were, unless their names have brackets."""
-    query = "&".join(f"properties%5B{quote(name, safe='')}%5D={quote(value, safe='')}" for name, value in properties.items())
-    if not any(set(name) & set("[]") for name in properties):
-        assert fast(query.encode()) == {"properties": properties}

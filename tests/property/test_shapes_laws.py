@@ -34,9 +34,7 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
 WORDS = st.sampled_from([*shape_bodies.TEXTS, *shape_bodies.NUMBERS])
 KEYS = st.sampled_from(["a", "b", "c", "7", "a/b", "", "~"])
 JSON = st.recursive(
-    SCALARS | WORDS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
-    max_leaves=12,
+    SCALARS | WORDS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
 )
 
 

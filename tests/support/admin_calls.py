@@ -92,7 +92,7 @@ CHANGING = [
         POST /projects/default/stale <
         POST /projects/named/stale <
         GET ~/b
-    """, {"features": ["a", "b", "nosuch"], "stale": True}, {"features": []}, {"features": ["a"], "stale": False}),
+    """, {"features": ["a", "b", "nosuch"], "stale": True}, {"features": []}, {"features": ["a"], "stale": False})
 ]  # fmt: skip
 HERE = "~/b/environments/development"
 ROLLOUT = {"name": "flexibleRollout"}
@@ -158,7 +158,7 @@ STRATEGIES = [
         DELETE {HERE}/strategies/{{three}}
         DELETE {HERE}/strategies/{{three}}
         GET {HERE}/strategies
-    """),
+    """)
 ]  # fmt: skip
 SWITCH = "~/c/environments/development"
 SWITCHING = [
@@ -224,9 +224,9 @@ VARIANTS = [
             [{**VARIANT, "name": "v", "payload": {"type": "string", "value": "x", "zz": 1}}],
             [{**VARIANT, "name": "v", "weightType": "fix"}], [{**VARIANT, "name": name} for name in "zbCaB-_"],
             [{**VARIANT, "name": "v", "weightType": "fix", "weight": 1000}, {**VARIANT, "name": "u"}],
-            [{**VARIANT, "name": name, "weightType": "fix", "weight": 600} for name in "uv"] + [{**VARIANT, "name": "w"}],
+            [{**VARIANT, "name": name, "weightType": "fix", "weight": 600} for name in "uv"] + [{**VARIANT, "name": "w"}]
         )
-    )),
+    ))
 ]  # fmt: skip
 
 
@@ -307,7 +307,7 @@ ARCHIVING = [
         {"features": ["x3"]}, {"feature": "p"}, {"features": ["p", "x2"]}),
     *each("POST", "~/c/clone", {"name": "c2"}, {"name": "c"}, {"name": "a b"}, {}, {"name": "c3", "replaceGroupId": False}),
     *each("POST", "~/nosuch/clone", {"name": "c4"}),
-    *calls("GET ~/c2\nGET ~/c3"),
+    *calls("GET ~/c2\nGET ~/c3")
 ]  # fmt: skip
 
 
@@ -320,13 +320,13 @@ NUMBERS = (
     *("1", " 1 ", "1e3", "0x10", "Infinity", "1e400", "9007199254740993", "9007199254740992", "9007199254740991", ".5", "5."),
     *("+5", "-0", "1_0", "NaN", "1.7976931348623157e308", "00012", "1.50", "1,5", "--5", "1e", "1E5", " ", "\t7\n", "-.5"),
     *("123456789012345678.5", "1e-400", "0.30000000000000004", "0.1234567890123456789", "1e21", "+", "1.0e2", "0e-400"),
-    *("-1.5", "1E-5", "-Infinity", "1 2", "१", "1.7976931348623157e309"),
+    *("-1.5", "1E-5", "-Infinity", "1 2", "१", "1.7976931348623157e309")
 )  # fmt: skip
 DATES = (
     *("2024-01-01", "2024-01-01T00:00:00", "2024-02-30", "January 1 2024", "5", "1700000000000", "2024", "2024-13-01", "12:00"),
     *("x", "2024-01-01T25:00:00Z", "-5", "1e3", "2024-01-01 10:00", "Jan", "foo 12", "2024/02/03", "1.5", "99999999999999999"),
     *(" 2024-01-01", "2024-01-01T10:00:00.123456789Z", "+10000-01-01T00:00:00Z", "2024-W01", "2024-001", "now", "1 2 3"),
-    *("12345", "Tue, 3 Mar 2020", "0", "99999999999999999999"),
+    *("12345", "Tue, 3 Mar 2020", "0", "99999999999999999999")
 )  # fmt: skip
 VERSIONS = (
     *("1", "1.2.3", "v1.2.3", "1.2", "1.2.3-beta.1", "1.2.3+b+c", "01.2.3", " 1.2.3 ", "1.2.3-01", "1.2.3-"),
@@ -334,10 +334,7 @@ VERSIONS = (
     *("1.2.3-a-b.0", "1.2.3+", "9007199254740992.0.0", "1.2.3-" + "a" * 300),
 )
 PATTERNS = (
-    *(
-        *("a", "a(?=b)", "[a", "*a", "\\q", "(?P<n>a)", "(?<n>a)", "(a)\\1", "a{1001}", "a{1000}", "a**", "("),
-        *("(?i)a", "\\pN"),
-    ),
+    *(*("a", "a(?=b)", "[a", "*a", "\\q", "(?P<n>a)", "(?<n>a)", "(a)\\1", "a{1001}", "a{1000}", "a**", "("), *("(?i)a", "\\pN")),
     *("[b-a]", "(?z)", "x{2,1}", "a)", "a++", "\\8", "(?", "\\"),
 )
 OPERATORS = ("IN", "NOT_IN", "STR_CONTAINS", "NUM_EQ", "DATE_AFTER", "SEMVER_EQ", "REGEX")
@@ -359,10 +356,10 @@ CHECKING = [
     *each("POST", "/constraints/validate", constraint("IN", contextName="legal", values=["x", "q"])),
     *each("POST", "~/c/environments/production/strategies", {"name": "default", "constraints": [constraint("IN")] * 31}),
     *each("POST", "~/c/environments/production/strategies", {
-        "name": "default", "constraints": [constraint("IN", values=[str(number) for number in range(251)])],
+        "name": "default", "constraints": [constraint("IN", values=[str(number) for number in range(251)])]
     }),
     *each("POST", "~/c/environments/production/strategies", {"name": "default", "constraints": [constraint("NUM_GT", value="x")]}),
-    *each("POST", "~/c/environments/production/strategies", *[{"name": "default"}] * 31),
+    *each("POST", "~/c/environments/production/strategies", *[{"name": "default"}] * 31)
 ]  # fmt: skip
 PLACES = [
     *calls("""
@@ -395,7 +392,7 @@ PLACES = [
         DELETE /projects/nosuch/environments/production
     """, {"development": 3, "production": 2}, {"development": "x"}, {"nosuch": 1}, {"development": 2, "production": 3},
         {"environment": "development"}, {"environment": "nosuch"}, {}, {"environment": "development"},
-        {"environment": "production"}),
+        {"environment": "production"})
 ]  # fmt: skip
 LISTS = [
     Row("GET", "/projects", why="the real server shows the default project only"),

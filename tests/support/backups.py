@@ -69,12 +69,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "identities": [{"issuer": "https://id.example", "subject": "a-1", "user_id": 1, "created_at": THEN, "roles": ["admin"]}],
     "used_answers": [{"hash": "0" * 64, "expires_at": THEN}],
     "addons": [
-        {
-            "provider": "webhook",
-            "description": "d",
-            "enabled": True,
-            "parameters": {"url": "http://127.0.0.1:1/"},
-        }
+        {"provider": "webhook", "description": "d", "enabled": True, "parameters": {"url": "http://127.0.0.1:1/"}}
         | {"events": ["feature-created"], "projects": [], "environments": [], "created_at": THEN, "updated_at": THEN}
         | {"changed_by_id": 1}
     ],

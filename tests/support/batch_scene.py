@@ -58,10 +58,7 @@ def tag(owner: str, value: str, kind: str = "simple") -> Json:
 
 def depends(child: str, *parents: Json | str) -> Json:
     """Return an entry of dependencies."""
-    return {
-        "feature": child,
-        "dependencies": [{"feature": each} if isinstance(each, str) else each for each in parents],
-    }
+    return {"feature": child, "dependencies": [{"feature": each} if isinstance(each, str) else each for each in parents]}
 
 
 def linked(owner: str, *links: Json) -> Json:

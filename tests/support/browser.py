@@ -49,7 +49,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class Browser:
-    """One page. `events` are all events of DevTools in order. `call` sends a command, and `wait` waits for a condition."""
+    """A page in each tab. `events` are all events of DevTools in order. `call` sends a command, `wait` waits for a condition."""
 
     def __init__(self, to_browser: int, from_browser: int) -> None:
         self._to, self._from = to_browser, from_browser
@@ -57,15 +57,23 @@ class Browser:
         self._number = 0
         self._answers: dict[int, dict[str, Any]] = {}
         self._session: str | None = None
+        self._tabs: list[str] = []
         self.events: list[dict[str, Any]] = []
 
     def open(self) -> None:
-        """Open an empty page and have everything told that happens in it."""
+        """Open an empty page in a new tab, and have everything told that happens in it."""
+        self._session = None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._tabs.append(self._session)
         for domain in ("Page", "Runtime", "Log", "Network", "Security"):
             self.call(f"{domain}.enable")
         self.call("Page.setLifecycleEventsEnabled", enabled=True)
+
+    def take(self, tab: int) -> None:
+        """Bring a tab to the front, and have the commands from now on meant for it: the first one is 0."""
+        self._session = self._tabs[tab]
+        self.call("Page.bringToFront")
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Return the result of a DevTools method; fails when it fails."""

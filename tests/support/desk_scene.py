@@ -75,12 +75,7 @@ class DeskScene:
         return only(self.runtime)
 
     async def ask(
-        self,
-        target: str,
-        method: str = "GET",
-        form: Mapping[str, str] | None = None,
-        host: str = LOCAL,
-        **headers: str,
+        self, target: str, method: str = "GET", form: Mapping[str, str] | None = None, host: str = LOCAL, **headers: str
     ) -> Response:
         """Return the answer to a request for `target`, a path with a query."""
         path, _, query = target.partition("?")

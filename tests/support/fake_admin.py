@@ -17,7 +17,7 @@ EMPTY: dict[str, Any] = {
     name: []
     for name in (
         "features", "featureStrategies", "featureEnvironments", "contextFields", "featureTags", "segments", "tagTypes",
-        "dependencies", "links",
+        "dependencies", "links"
     )
 }  # fmt: skip
 BATCH = "/api/admin/features-batch"

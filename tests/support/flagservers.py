@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -253,6 +254,15 @@ class OurFlagServer:
         link, token = (processes.call(*each.split(), folder=Path(database).parent, env=env).out.strip() for each in commands)
         assert self.ask("GET", "/admin/user", token=token).status == 200, "the server does not know the token"
         return FirstSecrets(token, link, "admin")
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Have the server answer nothing until the block ends."""
+        self.program.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.program.process.send_signal(signal.SIGCONT)
 
     def ask(self, method: str, path: str, body: object = None, *, token: str | None = USER_SECRET) -> processes.Answer:
         """Send one request to a path below `/api`."""

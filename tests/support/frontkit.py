@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Self
 
@@ -220,13 +220,12 @@ class Serving:
     service: Service
     log: RecordingLog
     holder: Holder
-    gate: asyncio.Event | None = None
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
     waiting: int = 0
     left: int = 0
 
     async def wait(self, context: Context) -> Context:
         """Hold an answer back."""
-        assert self.gate is not None
         self.waiting += 1
         try:
             await self.gate.wait()
@@ -252,7 +251,6 @@ def serving(document: object = None, *, slow: bool = False, turns: bool = False,
     compiled = compile_document(DOCUMENT if document is None else document, CompileOptions())
     holder.replace(compiled.snapshot, ConfigurationDocument(b"{}", '"v1"'), 0)
     log, clock = RecordingLog(), FakeClock()
-    gate = asyncio.Event() if slow else None
     enrichers: list[Any] = []
 
     async def enricher(context: Context) -> Context:
@@ -271,5 +269,5 @@ def serving(document: object = None, *, slow: bool = False, turns: bool = False,
         enrichers=enrichers,
         random=Random(1),
     )
-    made = Serving(service, log, holder, gate)
+    made = Serving(service, log, holder)
     return made

@@ -23,7 +23,7 @@ def apply(function: str, values: Sequence[object], *, package: str | None = None
         environment["NODE_PATH"] = str(peers.package(package).parent)
     done = subprocess.run(
         [peers.node(), "-e", PROGRAM % function],
-        input=json.dumps(values), env=environment, capture_output=True, text=True, timeout=120, check=False,
+        input=json.dumps(values), env=environment, capture_output=True, text=True, timeout=120, check=False
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     return list(json.loads(done.stdout))

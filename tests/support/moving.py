@@ -144,7 +144,7 @@ def strategies_of(name: str, segment: int, chance: random.Random) -> list[dict[s
             "constraints": [region] if chance.random() < 0.7 else [],
             "variants": [variant | {"payload": {"type": "string", "value": label}}, other] if chance.random() < 0.9 else [],
             "segments": [segment] if chance.random() < 0.2 else [],
-            "sortOrder": place,
+            "sortOrder": place
         })  # fmt: skip
     return found
 

@@ -26,17 +26,27 @@ NODE_22 = f"node-linux-{MACHINES.get(platform.machine(), platform.machine())}"
 PACKAGES: dict[str, dict[str, str]] = {
     "specification": {"@unleash/client-specification": "6.1.0"},
     "clients": {"@unleash/proxy": "1.4.19", "unleash-client": "6.12.1", "unleash-proxy-client": "3.8.2"},
-    "react": {
-        "@unleash/proxy-client-react": "5.1.0",
-        "unleash-proxy-client": "3.8.2",
-        "react": "18.3.1",
-        "react-dom": "18.3.1",
-    },
+    "react": {"@unleash/proxy-client-react": "5.1.0", "unleash-proxy-client": "3.8.2", "react": "18.3.1", "react-dom": "18.3.1"},
     "accessibility": {"axe-core": "4.14.1"},
+    "openfeature": {
+        "@openfeature/ofrep-web-provider": "0.4.3",
+        "@openfeature/web-sdk": "1.10.0",
+        "@openfeature/ofrep-provider": "0.1.3",
+        "@openfeature/server-sdk": "1.23.0",
+        "@openfeature/core": "1.12.0",
+    },
     "server": {"unleash-server": "7.5.1"},
     "server-8": {"unleash-server": "8.2.0", NODE_22: "22.23.3"},
 }
-SECONDS = {"specification": 120, "clients": 300, "react": 300, "accessibility": 120, "server": 900, "server-8": 900}
+SECONDS = {
+    "specification": 120,
+    "clients": 300,
+    "react": 300,
+    "accessibility": 120,
+    "openfeature": 120,
+    "server": 900,
+    "server-8": 900,
+}
 
 # No scripts of other people are run, nothing is reported anywhere, and no lock file is left.
 NPM_OPTIONS = (
@@ -117,7 +127,7 @@ def _fetch(folder: str, target: Path) -> str:
     try:
         done = subprocess.run(
             [npm, "install", *NPM_OPTIONS.split()],
-            cwd=target, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS[folder], check=False,
+            cwd=target, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS[folder], check=False
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return f"npm did not fetch {_titles(folder)} within {SECONDS[folder]} s"

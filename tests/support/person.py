@@ -6,11 +6,13 @@ import json
 from typing import Literal, TypeAlias
 
 from support.browser import Browser
+from support.flagservers import USER_SECRET
 
 Way: TypeAlias = Literal["pointer", "keys", "without script"]
 
 KEYS = {
     "Tab": {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9},
+    "Space": {"key": " ", "code": "Space", "windowsVirtualKeyCode": 32, "text": " "},
     "Enter": {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"},
 }
 MOST_TABS = 300
@@ -22,6 +24,14 @@ PLACE = """(() => {
   const box = found.getClientRects()[0];
   return [box.x + box.width / 2, box.y + box.height / 2];
 })()"""
+
+
+def sign_in(page: Browser, root: str, path: str, secret: str = USER_SECRET) -> None:
+    """Sign in at the pages of a server, and show a page."""
+    page.go(f"{root}/ui{path}")
+    page.wait_for("document.getElementById('token') !== null")
+    page.run(f"document.getElementById('token').value = {json.dumps(secret)}")
+    page.follow("main form button")
 
 
 class Person:
@@ -46,6 +56,16 @@ class Person:
         before = len(self.page.told("Page.loadEventFired"))
         self.press(selector)
         self.page.wait(lambda: len(self.page.told("Page.loadEventFired")) > before, f"the page behind `{selector}`")
+
+    def tick(self, selector: str) -> None:
+        """Tick a box, or take its tick away."""
+        self._reach(selector)
+        if self._keys:
+            self._key("Space")
+
+    def send(self) -> None:
+        """Press Return in the field that was filled in."""
+        self._key("Enter")
 
     def fill(self, selector: str, text: str) -> None:
         """Write into a field, over what is there."""

@@ -185,12 +185,7 @@ class Answer:
 
 
 def ask(
-    url: str,
-    *,
-    method: str = "GET",
-    headers: Mapping[str, str] | None = None,
-    body: object = None,
-    seconds: float = 30.0,
+    url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: object = None, seconds: float = 30.0
 ) -> Answer:
     """Send one request and return its answer; a `body` that is not bytes is sent as JSON."""
     parts = urlsplit(url)

@@ -78,12 +78,7 @@ def receiving(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
 
 
 def add_webhook(
-    client: AppClient,
-    url: str,
-    *events: str,
-    more: Mapping[str, Any] | None = None,
-    token: str = USER_SECRET,
-    **parameters: str,
+    client: AppClient, url: str, *events: str, more: Mapping[str, Any] | None = None, token: str = USER_SECRET, **parameters: str
 ) -> int:
     """Create a webhook, and return its id. `more` are further members, `token` is the token of its creator."""
     body = {"provider": "webhook", "enabled": True, "events": events or ("feature-created",)}

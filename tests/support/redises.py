@@ -51,11 +51,7 @@ class RedisServer:
 
 @contextmanager
 def redis_server(
-    *arguments: object,
-    port: int | None = None,
-    password: str | None = None,
-    tls: Authority | None = None,
-    clients: str = "no",
+    *arguments: object, port: int | None = None, password: str | None = None, tls: Authority | None = None, clients: str = "no"
 ) -> Iterator[RedisServer]:
     """Run a server until the block ends; when it begins, both its port and its Unix socket take connections.
 

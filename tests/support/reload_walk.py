@@ -149,14 +149,7 @@ class ReloadWalk:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        upstreams: Upstreams,
-        seed: int,
-        number: int,
-        *,
-        single: bool = False,
-        scan_s: float = 0.0,
+        self, folder: Path, upstreams: Upstreams, seed: int, number: int, *, single: bool = False, scan_s: float = 0.0
     ) -> None:
         self.random = Random(seed)
         self.upstreams = upstreams
@@ -178,8 +171,7 @@ class ReloadWalk:
         names = [""] if self.single else [f"e{number}" for number in range(LASTING + PASSING)]
         tables = {
             name: Table(
-                Side(at % UPSTREAMS, self._scope(name)),
-                (f"client-key-{at}", f"{SERVER_TOKEN}-{at}", f"{PASSING_KEY}-{at}"),
+                Side(at % UPSTREAMS, self._scope(name)), (f"client-key-{at}", f"{SERVER_TOKEN}-{at}", f"{PASSING_KEY}-{at}")
             )
             for at, name in enumerate(names)
         }

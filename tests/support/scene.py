@@ -33,12 +33,7 @@ REAL_BOUNDS = ("flagsvc.proxy.configuration.poller.FLUSH_S", "flagsvc.proxy.usag
 def toggle(name: str, *constraints: tuple[str, str], **fields: Any) -> dict[str, Any]:
     """Return a toggle that is on if each named context field has the given value."""
     conditions = [{"contextName": field, "operator": "IN", "values": [value]} for field, value in constraints]
-    return {
-        "name": name,
-        "enabled": True,
-        "strategies": [{"name": "default", "constraints": conditions}],
-        **fields,
-    }
+    return {"name": name, "enabled": True, "strategies": [{"name": "default", "constraints": conditions}], **fields}
 
 
 def document(*features: dict[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,6 @@ from flagsvc.engine.run import Memory
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Headers, HttpError, Request, Response
-from flagsvc.proxy.api.dialects import DIALECTS, routes_of
-from flagsvc.proxy.api.route import Dialect
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.configuration import Holder
@@ -84,7 +82,6 @@ class Serving:
         self,
         snapshot: FakeSnapshot | None = None,
         enrichers: Sequence[ContextEnricher] = (),
-        dialects: Sequence[Dialect] = DIALECTS,
         key: bytes = b"k",
         **settings: Any,
     ) -> None:
@@ -95,7 +92,6 @@ class Serving:
         self.clock = FakeClock()
         self.usage = UsageCounters(lambda: self.snapshot.names, self.clock.now)
         given: dict[str, Any] = {"client_keys": ("k",), "server_tokens": ("t",)}
-        given["dialects"] = tuple(dialect.name for dialect in dialects)
         self.service = Service(
             ServiceSettings(**given | settings),
             holder=self.holder,
@@ -104,8 +100,6 @@ class Serving:
             clock=self.clock,
             enrichers=enrichers,
             random=Random(7),
-            rows=routes_of(dialects),
-            dialects=dialects,
         )
 
     def ask(self, method: bytes, path: bytes, query: bytes = b"", headers: Headers | None = None, body: bytes = b"") -> Response:

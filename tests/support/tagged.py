@@ -19,10 +19,7 @@ from flagsvc.http.messages import Request
 STANDARD = ("appName", "environment", "userId", "sessionId", "remoteAddress", "currentTime", "properties")
 FIELDS = (*STANDARD, "region", "plan", "random")
 STICKINESS = ("default", "random", *FIELDS)
-TEXTS = (
-    *("", "", "", "1", "1", "1", "2", "2", "eu", "1.2.3", "192.0.2.1", "2026-01-01", "\0", "a\0b", "ü"),
-    "[object Object]",
-)
+TEXTS = (*("", "", "", "1", "1", "1", "2", "2", "eu", "1.2.3", "192.0.2.1", "2026-01-01", "\0", "a\0b", "ü"), "[object Object]")
 MOMENTS = ("2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z")
 TIMES = tuple(float(base + step) for base in (1767225600000, 1780272000000) for step in (-1, 0, 1))
 """Just before, at and just after each of the moments, in epoch milliseconds."""
@@ -80,11 +77,7 @@ constraints = st.one_of(
         }
     ),
     st.fixed_dictionaries(
-        {
-            "contextName": fields,
-            "operator": st.sampled_from(["DATE_AFTER", "DATE_BEFORE"]),
-            "value": st.sampled_from(MOMENTS),
-        }
+        {"contextName": fields, "operator": st.sampled_from(["DATE_AFTER", "DATE_BEFORE"]), "value": st.sampled_from(MOMENTS)}
     ),
     st.fixed_dictionaries({"contextName": fields, "operator": st.just("IN_CIDR"), "values": st.just(["192.0.2.0/24"])}),
 )

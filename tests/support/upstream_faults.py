@@ -46,10 +46,7 @@ def refusals() -> list[Fault]:
     """Statuses without success, with a document that must be ignored, and unusual Retry-After values."""
     plain = [
         Fault(f"status {status}", reply(status, WORSE, content_type=TYPE, etag='"worse"'))
-        for status in (
-            *(201, 202, 203, 204, 206, 226, 300, 304, 400, 401, 403, 404, 405, 406, 408, 410, 413, 418, 422, 429),
-            451,
-        )
+        for status in (*(201, 202, 203, 204, 206, 226, 300, 304, 400, 401, 403, 404, 405, 406, 408, 410, 413, 418, 422, 429), 451)
     ]
     plain += [Fault(f"status {status}", reply(status, WORSE)) for status in (500, 501, 502, 503, 504, 511, 599, 600, 999)]
     wishes = (

@@ -14,9 +14,7 @@ PAUSE_S = 0.01
 
 
 def wait_until(
-    condition: Callable[[], object],
-    seconds: float = 20.0,
-    complaint: Callable[[], str] = lambda: "the condition is not met",
+    condition: Callable[[], object], seconds: float = 20.0, complaint: Callable[[], str] = lambda: "the condition is not met"
 ) -> None:
     """Return when `condition` holds; fail, with what `complaint` says then, when it does not within `seconds`."""
     end = time.monotonic() + seconds

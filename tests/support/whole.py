@@ -9,15 +9,7 @@ from typing import Any, NamedTuple
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.explain import explain
-from flagsvc.reasons.steps import (
-    ConstraintStep,
-    RolloutStep,
-    SegmentStep,
-    Step,
-    StrategyStep,
-    VariantStep,
-    WholeExplanation,
-)
+from flagsvc.reasons.steps import ConstraintStep, RolloutStep, SegmentStep, Step, StrategyStep, VariantStep, WholeExplanation
 from flagsvc.reasons.turning import with_field
 from flagsvc.reasons.unfolded import Unfolded
 from flagsvc.reasons.whole import explain_whole

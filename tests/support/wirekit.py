@@ -106,7 +106,7 @@ def application(service: Service) -> AsgiApp:
     return AsgiApp(service, nothing, nothing)
 
 
-async def call(app: AsgiApp, asked: PendingRequest) -> Answer:
+async def call(app: Any, asked: PendingRequest) -> Answer:
     """Play an ASGI server for one request; checks that the application keeps ASGI's rules."""
     sent: list[Any] = []
 
@@ -288,13 +288,7 @@ def open_wire(
     usage = UsageCounters(lambda: holder.current.names if holder.current else {}, clock.now)
     given = {"client_keys": (KEY,), "server_tokens": (TOKEN,), "custom_strategies": tuple(strategies or ()), **settings}
     service = Service(
-        ServiceSettings(**given),
-        holder=holder,
-        usage=usage,
-        log=log,
-        clock=clock,
-        enrichers=enrichers,
-        random=Random(1),
+        ServiceSettings(**given), holder=holder, usage=usage, log=log, clock=clock, enrichers=enrichers, random=Random(1)
     )
     wire = Wire(transport, service, holder, usage, log, clock)
     if document is not None:

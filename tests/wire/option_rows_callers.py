@@ -17,6 +17,7 @@ from support.scene import Scene, toggle
 
 TOKEN = "*:development.of-an-app"
 UNKNOWN_TOKEN = "*:development.unknown"
+OFREP = "/ofrep/v1/evaluate/flags"
 MOST = 9
 """More tokens than are looked up at once."""
 
@@ -122,6 +123,7 @@ CALLERS = (
         [404, 404],
     ),
     Row("enableAllEndpoint", "1", statuses(ask("/proxy/all"), ask("/proxy/all", method="POST")), [200, 200], [501, 501]),
+    Row("ofrep", "true", statuses(ask(OFREP, method="POST", body={"context": {}})), [200], [404]),
     Row(
         "dialects",
         "Frontend",

@@ -79,18 +79,11 @@ def test_counts_that_are_taken(opened: Opener, counts: object, counted: tuple[in
     ("counts", "counted"),
     [
         ({"yes": -1}, None),
-        ({"no": 1e300}, None),
-        ({"yes": 10**30}, None),
         ({"yes": 2**53}, None),
         ({"yes": "x"}, None),
-        ({"yes": "-1"}, None),
         ({"yes": "9" * 5000}, None),
-        ({"yes": []}, None),
         ({"no": {}}, None),
-        (5, None),
         (None, None),
-        ([], None),
-        ({"yes": 1, "variants": {"a": -1}}, (1, 0, {})),
         ({"yes": 1, "variants": {"a": -1, "disabled": 2}}, (1, 0, {"disabled": 2})),
         ({"yes": 1, "variants": {"v": "x"}}, (1, 0, {})),
     ],
@@ -150,21 +143,12 @@ def test_reports_that_lack_something(opened: Opener, body: object, pointer: str,
     ("moment", "status"),
     [
         ("2026-01-01T00:00:00Z", 200),
-        ("2026-01-01T00:00:00.123456789Z", 200),
-        ("2026-01-01t00:00:00z", 200),
         ("2026-01-01 00:00:00+01:00", 200),
-        ("2026-01-01T00:00:00+0100", 200),
-        ("2026-01-01T00:00:00", 200),
         ("2026-13-01T00:00:00Z", 400),
-        ("2026-01-01", 400),
-        ("x", 400),
         ("", 400),
         (1640000000000, 200),
         ("1640000000", 200),
-        ("1640000000000", 200),
-        (1_640_000_000, 200),
         (" ", 200),
-        (5.0, 200),
         (1.5, 400),
         (None, 400),
         (True, 400),
@@ -242,15 +226,9 @@ def test_features(opened: Opener) -> None:
     assert answer.json() == DOCUMENT
     assert answer.header("content-type") == "application/json; charset=utf-8"
     assert answer.header("vary") == "Accept-Encoding, authorization"
+    assert answer.header("cache-control") == "private, no-cache", "a shared cache gives it to nobody else"
     tag = answer.header("etag")
     assert tag == 'W/"v1"'
     assert wire.get("/proxy/client/features", {"if-none-match": tag}, key=TOKEN).status == 304
     assert wire.get("/proxy/client/features", {"if-none-match": '"v1"'}, key=TOKEN).status == 304
     assert wire.get("/proxy/client/features", {"if-none-match": '"v0"'}, key=TOKEN).status == 200
-
-
-def test_features_belong_to_their_token(opened: Opener) -> None:
-    """A shared cache may not store the configuration, or give it to a caller with another key."""
-    answer = opened().get("/proxy/client/features", key=TOKEN)
-    assert answer.header("cache-control") == "private, no-cache"
-    assert {each.strip() for each in (answer.header("vary") or "").split(",")} == {"Accept-Encoding", "authorization"}

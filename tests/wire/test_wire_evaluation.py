@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 
 import pytest
 
-from flagsvc.engine.context import Context
 from flagsvc.engine.operators import OPERATORS
 from support.flagservers import BACKEND_SECRET, OurFlagServer, our_flag_server
 from support.processes import Proxy, our_proxy
@@ -170,39 +169,6 @@ def test_the_peers_address_mapped_in_ipv6(opened: Opener) -> None:
     assert sees(wire, "/proxy", peer="::ffff:192.0.2.1")
     assert sees(wire, "/proxy", peer="2001:db8::1")
     assert not sees(wire, "/proxy", peer=None)
-
-
-class Broken:
-    """A custom strategy that raises."""
-
-    name = "broken"
-
-    def is_enabled(self, parameters: object, context: object) -> bool:
-        """Raise, with a text that must not be logged."""
-        raise KeyError("user-4711")
-
-
-class Odd(str):
-    """A text that cannot be looked up."""
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def give_odd_region(context: Context) -> Context:
-    """Give a region that makes a predicate fail."""
-    return context.replace(properties={"region": Odd("eu")})
-
-
-def test_a_toggle_and_a_custom_strategy_of_one_name_are_told_apart(opened: Opener) -> None:
-    """Where both fail, the log has a line for each, which names what failed, in whichever order they fail."""
-    toggle = asking("region", "IN", "eu", "us", name="broken")
-    other = {"name": "rescued", "enabled": True, "strategies": [{"name": "broken"}, {"name": "default"}]}
-    for features in ((toggle, other), (other, toggle)):
-        wire = opened(document=document(*features), strategies={"broken": Broken()}, enrichers=[give_odd_region])
-        for _ in range(3):
-            assert wire.get("/proxy").names == ["rescued"]
-        named = [{name: line.fields[name] for name in ("toggle", "strategy") if name in line.fields} for line in wire.log.lines]
-        assert sorted(named, key=str) == [{"strategy": "broken"}, {"toggle": "broken"}]
 
 
 FEATURES = "/projects/default/features"

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.proxy.tokens.lookup import MAX_WAITING
-from flagsvc.testing import turns
 from support.aio import until
 from support.fake_upstream import granted
 from support.token_scene import (
@@ -149,31 +147,6 @@ async def test_tags_of_answers() -> None:
 # ---- the question of proxies below
 
 
-async def test_which_of_these_are_tokens() -> None:
-    """Our own /edge/validate tells of listed keys and tokens what they open, before and after a token was used."""
-    async with token_scene(exp_server_side_sdk_config_tokens=["server-key"]) as scene:
-        body = {"tokens": [FRONT, FRONT_A, FRONT_AB, BACK_B, LEGACY, ADMIN, UNKNOWN, DEV, LISTED, "server-key", "a b", ""]}
-        expected = {
-            FRONT: ("frontend", ["*"], "production"),
-            FRONT_A: ("frontend", ["a"], "production"),
-            FRONT_AB: ("frontend", ["a", "b"], "production"),
-            BACK_B: ("client", ["b"], "production"),
-            LEGACY: ("frontend", ["a"], "production"),
-            LISTED: ("frontend", ["*"], "production"),
-            "server-key": ("client", ["*"], "production"),
-        }
-        for _ in range(2):
-            answer = await scene.ask("/edge/validate", None, "POST", json=body)
-            assert (
-                answer.status_code == 200
-                and {each["token"]: (each["type"], each["projects"], each["environment"]) for each in decoded(answer)["tokens"]}
-                == expected
-            )
-            for token in (FRONT, FRONT_A, FRONT_AB, LEGACY):
-                assert await scene.status("/proxy", token) == 200
-        assert [sorted(each) for each in scene.questions()] == [sorted([FRONT, FRONT_A, FRONT_AB, BACK_B, LEGACY, ADMIN, UNKNOWN])]
-
-
 async def test_tokens_cannot_be_told_now() -> None:
     """A question that would need an upstream that fails gets 503 as a whole; one about known tokens does not."""
     async with token_scene() as scene:
@@ -183,26 +156,6 @@ async def test_tokens_cannot_be_told_now() -> None:
         assert answer.status_code == 503 and 7 <= int(answer.headers["retry-after"]) <= 8
         answer = await scene.ask("/edge/validate", None, "POST", json={"tokens": [FRONT_A, LISTED]})
         assert [each["token"] for each in decoded(answer)["tokens"]] == [LISTED, FRONT_A]
-
-
-async def test_addresses_behind_a_proxy() -> None:
-    """The caller's address is that of X-Forwarded-For if the peer is trusted: one caller's flood leaves room for others."""
-    async with token_scene(trust_proxy="true", token_lookup_rate=1) as scene:
-        assert await scene.status("/proxy", UNKNOWN) == 401  # this second's budget
-        flood = [
-            asyncio.ensure_future(scene.ask("/proxy", f"{UNKNOWN}-{number}", headers={"x-forwarded-for": "198.51.100.9"}))
-            for number in range(MAX_WAITING // 2 + 30)
-        ]
-        other = asyncio.ensure_future(scene.ask("/proxy", FRONT, headers={"x-forwarded-for": "198.51.101.9"}))
-        await turns()
-        assert sum(each.done() for each in flood) == 30 and not other.done()
-        await scene.clock.advance(2)
-        await until(lambda: len(scene.questions()) >= 2)
-        assert (await other).status_code == 200
-        for _ in range(5):
-            await scene.clock.advance(1.1)
-            await turns()
-        assert {(await each).status_code for each in flood} == {401, 503}
 
 
 @pytest.mark.parametrize("key", [FRONT, BACK])
@@ -249,19 +202,6 @@ async def test_a_failure_never_reaches_a_caller(path: str, status: int) -> None:
 
 
 # ---- what was valid once
-
-
-async def test_revocation() -> None:
-    """Tokens are asked about again after an hour, by the proxy itself. Revoked tokens are refused then, all other tokens go on."""
-    async with token_scene() as scene:
-        assert await statuses(scene, "/proxy", FRONT, FRONT_A) == [200, 200]
-        assert scene.upstream.tokens is not None
-        del scene.upstream.tokens[FRONT], scene.upstream.tokens[FRONT_A]
-        assert await statuses(scene, "/proxy", FRONT, FRONT_A) == [200, 200]
-        await scene.clock.advance(HOUR)
-        await until(lambda: len(scene.questions()) >= 2)
-        await refused(scene, FRONT, FRONT_A)
-        assert await scene.status("/api/frontend", FRONT) == 401
 
 
 async def refused(scene: TokenScene, *tokens: str) -> None:

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 from mypy_extensions import i64, mypyc_attr
 
+from flagsvc.engine.features import Toggle, ToggleOutcome
 from flagsvc.engine.model import VariantSpec
 
 NAMED: Final = b',{"name":'
@@ -33,9 +34,9 @@ class AnswerShape:
         self.opening = opening
         self.closing = closing
 
-    def fragment(self, plain: bytes, enabled: bool) -> bytes:
-        """Return the fragment of a toggle in this shape. `plain` is the one of `/proxy`, and `enabled` its state."""
-        return plain
+    def fragment(self, outcome: ToggleOutcome, toggle: Toggle | None) -> bytes:
+        """Return the fragment of one outcome of a toggle in this shape; of an unknown toggle, `toggle` is None."""
+        return outcome.fragment
 
 
 PLAIN: Final = AnswerShape()

@@ -79,7 +79,7 @@ class ListBuilder:
     def add(self, toggle: Toggle) -> None:
         outcomes = toggle.outcomes
         if toggle.constant >= 0:
-            piece = self.piece(outcomes[toggle.constant])
+            piece = self.piece(outcomes[toggle.constant], toggle)
             if piece:
                 self.static.append(piece)
                 self.size += len(piece)
@@ -102,12 +102,12 @@ class ListBuilder:
     def pieces(self, toggle: Toggle, front: bytes) -> list[bytes]:
         """Return the bytes to append for each outcome."""
         if front:
-            return [front + self.piece(outcome) for outcome in toggle.outcomes]
-        return [self.piece(outcome) for outcome in toggle.outcomes]
+            return [front + self.piece(outcome, toggle) for outcome in toggle.outcomes]
+        return [self.piece(outcome, toggle) for outcome in toggle.outcomes]
 
-    def piece(self, outcome: ToggleOutcome) -> bytes:
+    def piece(self, outcome: ToggleOutcome, toggle: Toggle) -> bytes:
         """Return the bytes of one outcome in this list, without the static toggles before it."""
-        return self.shape.fragment(outcome.fragment, outcome.enabled) if self.everything or outcome.enabled else b""
+        return self.shape.fragment(outcome, toggle) if self.everything or outcome.enabled else b""
 
     def reusable_entry(self, toggle: Toggle, front: bytes) -> ListEntry | None:
         """Return the entry of the previous snapshot for the same toggle and the same front; None if there is none at this place."""

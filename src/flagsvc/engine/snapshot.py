@@ -96,11 +96,11 @@ class Snapshot:
         states: list[bool] = []
         for name in names:
             outcome = outcomes.get(name)
+            toggle = self.toggles.get(name)
             if outcome is None:
-                toggle = self.toggles.get(name)
                 outcome = self.unknown_outcome(name) if toggle is None else toggle.outcomes[toggle.outcome(run)]
                 outcomes[name] = outcome
-            parts.append(shape.fragment(outcome.fragment, outcome.enabled))
+            parts.append(shape.fragment(outcome, toggle))
             states.append(outcome.enabled)
         size = sum([len(part) for part in parts])
         if size > MAX_NAMED:

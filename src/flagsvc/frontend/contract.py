@@ -13,16 +13,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
+import msgspec
+
+from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
+from flagsvc.core.log import Logger
 from flagsvc.engine.compile import CompileOptions, Compiler, compile_document
-from flagsvc.frontend.report_store import APP_NAME, FrontendCaller, FrontendReport, ReportStore, unavailable
+from flagsvc.frontend.report_store import APP_NAME, WRITE_INTERVAL_S, FrontendCaller, FrontendReport, ReportStore, unavailable
 from flagsvc.http import http_errors
 from flagsvc.http.call import SDK, Answer, Call, Handler
 from flagsvc.http.contract import Contract
@@ -33,8 +37,10 @@ from flagsvc.http.reports import CLIENT_METRICS, MAX_NAME_LENGTH, ReportedUsage,
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.client import DONE, Register, read_metrics
-from flagsvc.proxy.api.dialects import FRONTEND, FRONTEND_PREFIX
+from flagsvc.proxy.api.dialects import FLAGS_PATH, FRONTEND, FRONTEND_PREFIX, OFREP, ONE_FLAG
+from flagsvc.proxy.api.ofrep import STATE_SUFFIX
 from flagsvc.proxy.api.openapi import operation
+from flagsvc.proxy.api.query import single_slashes
 from flagsvc.proxy.api.route import Auth, Dialect, ProxyRoute
 from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE, ScopedHolder, ScopedServices
 from flagsvc.proxy.api.service import DISCARDED_DIGITS, Service
@@ -62,15 +68,27 @@ OPERATIONS = {
     ("POST", f"{FRONTEND_PREFIX}/client/register"): "registerFrontendClient",
 }
 """Method and path of each row of the real server → its operationId."""
+OFREP_OPERATIONS = {("POST", FLAGS_PATH): "ofrepEvaluateFlags", ("POST", f"{ONE_FLAG}{{name}}"): "ofrepEvaluateFlag"}
+"""Method and path of each row of OFREP → its operationId."""
 UNLIMITED = ("429",)
 """Statuses that the proxy's rows have and these do not: there is no limit of rates."""
 
+TAGS = {FRONTEND.name: "Frontend", OFREP.name: "OFREP"}
+"""Name of a dialect → the tag of its rows in the OpenAPI document."""
 ROWS: tuple[ProxyRoute, ...] = tuple(row for row in FRONTEND.routes if (row.method, row.path) in OPERATIONS)
 
 
-def make_dialect(store: ReportStore, malformed: Counts[str]) -> Dialect:
-    """Return the dialect. Its reports go to `store`; `malformed` counts what cannot be read of them."""
-    return replace(
+def make_dialects(store: ReportStore, counter: FlagCounter, malformed: Counts[str]) -> tuple[Dialect, ...]:
+    """Return the dialects. Reports of SDKs go to `store`; `malformed` counts what cannot be read of them.
+
+    No OpenFeature provider reports, so `counter` counts flags that are evaluated one at a time.
+    """
+    ofrep = replace(
+        OFREP,
+        routes=tuple(replace(row, auth=Auth.NONE) for row in OFREP.routes),
+        handlers={**OFREP.handlers, "one": lambda parts: CountedFlag(OFREP.handlers["one"](parts), counter)},
+    )
+    frontend = replace(
         FRONTEND,
         prefixes=(FRONTEND_PREFIX,),
         routes=tuple(replace(row, auth=Auth.NONE) for row in ROWS),
@@ -81,14 +99,76 @@ def make_dialect(store: ReportStore, malformed: Counts[str]) -> Dialect:
         },
         hints={},
     )
+    return frontend, ofrep
 
 
 def describe(row: ProxyRoute) -> Operation:
     """Return the operation of a row for the OpenAPI document."""
-    made = operation(replace(row, auth=Auth.CLIENT, tag="Frontend"), ServiceSettings(client_keys=()))
+    made = operation(replace(row, auth=Auth.CLIENT, tag=TAGS[row.dialect]), ServiceSettings(client_keys=()))
     answers = {status: answer for status, answer in made.answers.items() if status not in UNLIMITED}
     shapes = tuple(each for each in (row.body, row.result, row.error) if each is not None)
-    return made._replace(name=OPERATIONS[row.method, row.path], schemes=(FRONTEND_TOKEN,), answers=answers, shapes=shapes)
+    return made._replace(
+        name=(OPERATIONS | OFREP_OPERATIONS)[row.method, row.path], schemes=(FRONTEND_TOKEN,), answers=answers, shapes=shapes
+    )
+
+
+class FlagCounter:
+    """Counts flags that were evaluated one at a time, and stores the counts a moment later. What cannot be stored is dropped."""
+
+    def __init__(self, store: ReportStore, clock: Clock, log: Logger) -> None:
+        self._store = store
+        self._clock = clock
+        self._log = log
+        self._counts: dict[ClientToken, Counter[tuple[str, str]]] = {}
+        self._saving: asyncio.Task[None] | None = None
+
+    def add(self, token: ClientToken, name: str, variant: str) -> None:
+        """Count one evaluation: of a flag that is off, the variant is `disabled`; of one without variants that is on, `enabled`."""
+        self._counts.setdefault(token, Counter())[name, variant] += 1
+        if self._saving is None or self._saving.done():
+            self._saving = asyncio.create_task(self._save())
+
+    async def _save(self) -> None:
+        """Store counts until there are none."""
+        while self._counts:
+            await self._clock.sleep(WRITE_INTERVAL_S)
+            counts, self._counts = self._counts, {}
+            for token, counted in counts.items():
+                used = [reported(name, variant, times) for (name, variant), times in counted.items()]
+                try:
+                    await self._store.save(token, FrontendReport(OFREP.name, None, None, used))
+                except (HttpError, DatabaseError) as error:
+                    self._log.warn("counts of flags that were evaluated one at a time are dropped", error=str(error))
+
+
+def reported(name: str, variant: str, times: int) -> ReportedUsage:
+    """Return the counts of a flag with one result."""
+    is_on = variant != "disabled"
+    variants = {} if variant in ("enabled", "disabled") else {variant: times}
+    return ReportedUsage(name, times if is_on else 0, 0 if is_on else times, variants)
+
+
+class CountedFlag(Handler):
+    """POST /ofrep/v1/evaluate/flags/{name}: what `inner` answers, counted."""
+
+    def __init__(self, inner: Handler, counter: FlagCounter) -> None:
+        self.inner = inner
+        self.counter = counter
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the value of a flag. Raises HttpError."""
+        call.accept_encoding = None  # the answer is read here
+        response = cast(Response, self.inner.answer(call, body))  # without enrichers nothing is waited for
+        if response.status == 200:
+            flag = msgspec.json.decode(response.body)
+            name = flag["key"].removesuffix(STATE_SUFFIX)
+            self.counter.add(cast(FrontendCaller, call.handler).token, name, flag["variant"])
+        return response
+
+
+def is_one_flag(call: Call) -> bool:
+    """Return whether a call asks for one flag. Services on servers do, and have backend tokens."""
+    return ONE_FLAG.encode() in single_slashes(call.request.path).lower()
 
 
 class StoredMetrics(Handler):
@@ -214,6 +294,7 @@ def frontend_settings(options: ServerOptions) -> ServiceSettings:
         cors_origin=options.frontend_api_origins,
         cors_max_age=MAX_AGE_S,
         header_limit=options.header_limit,
+        ofrep=options.ofrep,
     )
 
 
@@ -222,7 +303,7 @@ def make_frontend(server: ApiContext, options: ServerOptions, readers: Executor,
 
     Documents are read in the threads of `readers`, and reports are stored in those of `reporters`.
     """
-    server.described.extend(describe(row) for row in ROWS)
+    server.described.extend(describe(row) for row in (*ROWS, *(OFREP.routes if options.ofrep else ())))
     return FrontendContract(server, frontend_settings(options), readers, reporters)
 
 
@@ -237,7 +318,8 @@ class FrontendContract(Contract):
         self._server = server
         self._settings = settings
         self._part_settings = replace(settings, answer_cache_bytes=settings.answer_cache_bytes // SCOPED_CACHE_SHARE)
-        self._dialect: Dialect = make_dialect(ReportStore(server.store, reporters, server.clock), server.malformed)
+        store = ReportStore(server.store, reporters, server.clock)
+        self._dialects = make_dialects(store, FlagCounter(store, server.clock, server.log), server.malformed)
         self._anyone = self._make_service(EmptyHolder())
         self._anyone.reached = server.reached
         make_service = partial(self._make_service, shared=self._anyone)
@@ -270,7 +352,7 @@ class FrontendContract(Contract):
             raise http_errors.duplicate_key("authorization")
         secret = read_secret(call.key)
         found = self._server.keyring.find(secret) if secret else None
-        if isinstance(found, ClientToken) and found.kind == reports.FRONTEND:
+        if isinstance(found, ClientToken) and (found.kind == reports.FRONTEND or is_one_flag(call)):
             return found
         if found is None or (not isinstance(found, ClientToken) and found.is_user):
             raise http_errors.unauthorized()
@@ -326,8 +408,8 @@ class FrontendContract(Contract):
             usage=UsageCounters(dict, self._server.clock.now, max_entries=0),
             log=self._server.log,
             clock=self._server.clock,
-            rows=self._dialect.routes,
-            dialects=(self._dialect,),
+            rows=[row for dialect in self._dialects for row in dialect.routes],
+            dialects=self._dialects,
             shared=shared,
         )
 

@@ -31,6 +31,10 @@ SDK: Final = 17
 USER: Final = 18
 GROUPS: Final = 19
 """The last two are what a proxy in front says of a person; their names are options."""
+SPARE_KEY: Final = 20
+"""Where OpenFeature providers send the key, unless they send it in the key's own header."""
+OFREP_PATH: Final = b"/ofrep/"
+"""The spare header counts only in such a path: anywhere else a gateway in front may have set it for itself."""
 HOST: Final = 104
 """The connection reads a Host, too."""
 
@@ -52,6 +56,7 @@ HEADERS: Final[dict[bytes, int]] = {
     b"transfer-encoding": TRANSFER_ENCODING,
     b"access-control-request-headers": REQUESTED_HEADERS,
     b"unleash-client-spec": CLIENT_SPEC,
+    b"x-api-key": SPARE_KEY,
 }
 """The headers that the service reads. The name of the client key's header is an option."""
 
@@ -89,7 +94,7 @@ class Call:
     """A request: the facts of its head, and its endpoint.
 
     The header attributes are None if the header is missing. The lines of a list header are joined with commas; of any other header
-    the first line counts. `others` has headers that only the flag server reads, by kind; see `other`. `keyed_twice` tells that the
+    the first line counts. `others` has headers that few callers send, by kind; see `other`. `keyed_twice` tells that the
     key came in several lines. `limit` is the most bytes of body to read; 0 for none, because the body of a GET is never read.
     `depth` is the deepest allowed nesting of its JSON. `huge` tells that the body is so large that the connection should be closed
     and not drained. `handler` answers the call: the contract, or what the contract has chosen. `key_pending` tells that the key is
@@ -172,7 +177,7 @@ class Call:
             self.put_other(kind, value)
 
     def put_other(self, kind: i64, value: bytes) -> None:
-        """Keep the host, or a header that only the flag server reads: its first line, of cookies all.
+        """Keep the host, or a header that few callers send: its first line, of cookies all.
 
         Of a person that is named twice nothing is kept: one of the lines may be the caller's own.
         """
@@ -188,6 +193,11 @@ class Call:
             self.others[kind] = before + b"; " + value
         elif kind in (USER, GROUPS):
             self.others[kind] = b""
+
+    def use_spare_key(self) -> None:
+        """Take the key from the spare header, if that is the only key and counts at the path. The head is complete."""
+        if self.key is None and self.others is not None and OFREP_PATH in self.request.path.lower():
+            self.key = self.others.get(SPARE_KEY)
 
     def other(self, kind: int) -> bytes | None:
         """Return a header that has no attribute; None without one."""

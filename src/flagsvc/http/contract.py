@@ -38,6 +38,7 @@ class Contract(Handler, ABC):
         call.handler = self
         try:
             call.read(self.headers)
+            call.use_spare_key()
         except Exception as error:  # the last resort: every request gets an answer
             return self.fail(call, error)
         return self.check_head(call)

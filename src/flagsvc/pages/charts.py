@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple
 
+from flagsvc.core.direction import isolate
+
 HEIGHT: Final = 100
 """The height of the box, in units of its drawing."""
 SLOT: Final = 10
@@ -142,4 +144,4 @@ def short(value: float, *, exact: bool = False) -> str:
 
 def hint(series: Sequence[Series], place: int) -> str:
     """Return the numbers of one bar in words."""
-    return ", ".join([f"{short(each.values[place], exact=True)} {each.name}" for each in series if each.values[place]])
+    return ", ".join([f"{short(each.values[place], exact=True)} {isolate(each.name)}" for each in series if each.values[place]])

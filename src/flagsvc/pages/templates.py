@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 
+from flagsvc.core.direction import isolate, isolate_quoted
 from flagsvc.http.compression import gzip
 from flagsvc.pages.charts import draw_picture
 from flagsvc.pages.forms import EXACT, as_area, as_line
@@ -50,6 +51,8 @@ class Templates:
         self._environment.globals |= FUNCTIONS | {"static": static}
         self._environment.filters |= {
             "segment": segment,
+            "isolate": isolate_value,
+            "isolate_quoted": isolate_quoted,
             "isolated": isolated,
             "initials": initials,
             "by_name": by_name,
@@ -85,6 +88,11 @@ def segment(text: str) -> str:
 def by_name(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return rows by their names."""
     return {each["name"]: each for each in rows}
+
+
+def isolate_value(value: object) -> str:
+    """Return a value as a text for a sentence, a title or an option: it changes the direction of nothing around it."""
+    return "" if value is None else isolate(str(value))
 
 
 WORDS: Final = re.compile(r"[^\W_]+")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypedDict
 
+from flagsvc.core.direction import isolate
 from flagsvc.engine.model import ConstraintSpec, SegmentSpec, StrategySpec
 from flagsvc.engine.operators import DATE, IS, IS_NOT, LISTS, NETWORK, OPERATORS, VERSION
 from flagsvc.engine.parse import parse_strategy
@@ -126,9 +127,9 @@ def constraint_chip(spec: ConstraintSpec | None) -> Chip:
 
 
 def cut(text: str) -> str:
-    """Return a text as a chip has it: without control characters, and short."""
+    """Return a text as a chip has it: without control characters, short, and isolated."""
     shown = plain(text)
-    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
+    return isolate(shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…")
 
 
 def shorten(values: Iterable[str]) -> str:

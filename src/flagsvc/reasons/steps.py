@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Final
 
+from flagsvc.core.direction import isolate
 from flagsvc.reasons.words import DEFAULT, OFF, RANDOM, plain, show
 
 
@@ -226,8 +227,8 @@ class StrategyStep(Step):
 
     def label(self) -> str:
         """Return what people call the strategy."""
-        title = f' "{plain(self.title)}"' if self.title else ""
-        return f"strategy {self.place}{title}, {plain(self.name) or 'without a name'},"
+        title = f' "{isolate(plain(self.title))}"' if self.title else ""
+        return f"strategy {self.place}{title}, {isolate(plain(self.name)) or 'without a name'},"
 
 
 @dataclass(frozen=True, kw_only=True)

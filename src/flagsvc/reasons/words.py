@@ -13,6 +13,7 @@ import datetime
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from flagsvc.core.direction import isolate
 from flagsvc.core.errors import DocumentError
 from flagsvc.engine.model import ConstraintSpec, DependencySpec, SegmentSpec, StrategySpec, VariantSpec
 from flagsvc.engine.operators import (
@@ -56,8 +57,9 @@ def plain(text: str) -> str:
 
 
 def show(value: str) -> str:
-    """Return a value for a sentence: as `plain` does, in quotes where its ends would not be seen."""
-    return f'"{plain(value)}"' if not value or value != value.strip() or "," in value else plain(value)
+    """Return a value for a sentence: as `plain` does and isolated, in quotes where its ends would not be seen."""
+    shown = isolate(plain(value))
+    return f'"{shown}"' if not value or value != value.strip() or "," in value else shown
 
 
 def shorten(values: Sequence[str]) -> str:
@@ -308,6 +310,6 @@ def words_of_variants(variants: Sequence[Mapping[str, Any]]) -> str:
 
 def whole_words(strategy: Mapping[str, Any], known: Mapping[str, SegmentSpec], flag: str = "") -> str:
     """Return a strategy with its title and its variants in words; of a known `flag` without the default group."""
-    title = f"{plain(strategy['title'])}: " if strategy.get("title") else ""
+    title = f"{isolate(plain(strategy['title']))}: " if strategy.get("title") else ""
     variants = words_of_variants(strategy.get("variants") or ())
     return f"{title}{words_of(strategy, known, flag)}" + (f"; variants: {variants}" if variants else "")

@@ -303,11 +303,12 @@ def test_why_in_a_browser(server: OurFlagServer, page: Browser) -> None:
 
 
 def test_the_first_page_is_small(server: OurFlagServer, page: Browser, tmp_path: Path) -> None:
-    """The first page takes five requests at most, and the stream."""
+    """The first page takes five requests and 60 kB at most, and the stream."""
     page.call("Network.clearBrowserCache")
     page.events.clear()
     page.go(address(server, "/flags"))
     page.wait_for(f"{ROWS} === 3")
+    assert 10_000 < sum(each["encodedDataLength"] for each in page.told("Network.loadingFinished")) <= 60_000
     assert len([each for each in page.requested() if not each.endswith("/stream")]) <= 5
     page.screenshot(tmp_path / "flags.png", 1200, 800)
     assert (tmp_path / "flags.png").stat().st_size > 1000

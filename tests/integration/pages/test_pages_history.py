@@ -92,13 +92,16 @@ def test_filters_that_mean_nothing(client: AppClient) -> None:
 
 
 def test_who_and_how_are_offered(client: AppClient) -> None:
-    """The filters offer every user who changed something, and every way; the address has what is chosen."""
+    """The filters offer every user who changed something, and every way. What is chosen is in words, each with a way back."""
     found = Visitor(client).data("/history")["choices"]
     assert {"value": "1", "text": "boss"} in found["createdBy"]
     assert [each["value"] for each in found["way"]] == list(WAYS)
     assert {"value": "99", "text": "user 99"} in Visitor(client).data("/history?createdBy=99")["choices"]["createdBy"]
     page = Visitor(client).see("/history?way=page&createdBy=1").text
     assert '<option value="page" selected>' in page and '<option value="1" selected>' in page
+    who, how = Visitor(client).data("/history?way=page&createdBy=1")["active"]
+    assert (who, how) == ({"words": "who: boss", "without": "way=page"}, {"words": "how: page", "without": "createdBy=1"})
+    assert page.count(": remove this filter") == 2
 
 
 def test_the_last_hour_day_and_week(client: AppClient, clock: FakeClock) -> None:

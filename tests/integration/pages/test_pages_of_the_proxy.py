@@ -96,7 +96,7 @@ def test_from_the_root_to_an_explanation(tmp_path: Path) -> None:
 
 
 def test_a_new_revision_is_shown(tmp_path: Path) -> None:
-    """Status and Changes follow a new document in place, and Traffic follows requests. An opened part stays open."""
+    """Status and Changes follow a new document in place, and the numbers of Traffic follow requests. An opened part stays open."""
     with desk(tmp_path) as (proxy, address), browser() as page:
         page.go(f"{address}/ui/status")
         page.wait_for("typeof stream !== 'undefined' && stream?.readyState === EventSource.OPEN")
@@ -113,6 +113,8 @@ def test_a_new_revision_is_shown(tmp_path: Path) -> None:
         page.wait_for("document.querySelector('#traffic svg') !== null")
         assert proxy.post("", {"toggles": ["everyone"], "context": {}}).status == 200
         page.wait_for("document.getElementById('routes').innerText.includes('POST')")
+        page.wait_for("[...document.querySelectorAll('#numbers td')].some(each => parseFloat(each.textContent) > 0)")
+        assert page.run("document.querySelectorAll('#numbers tbody tr').length") == 15
         assert page.run("window.mark") == 1 and page.run("document.getElementById('routes').open")
         assert page.complaints() == []
 

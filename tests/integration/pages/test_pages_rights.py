@@ -29,8 +29,6 @@ NO_PERMISSION_OF_THE_ROUTE = OF_ONES_OWN | CHECKED_INSIDE
 """What every user may do with the user's own tokens, sessions and favorites; and operations whose permissions the store
 checks, by what they do."""
 NEEDED = {
-    "/flags": "needs UPDATE_FEATURE_ENVIRONMENT",
-    "/flags/a": "needs UPDATE_FEATURE_DEPENDENCY",
     "/new-flag": "CREATE_FEATURE",
     "/flags/a/edit": "UPDATE_FEATURE",
     "/flags/a/parent": "UPDATE_FEATURE_DEPENDENCY",
@@ -55,6 +53,7 @@ NEEDED = {
 }
 """Page → what it says to a viewer."""
 CREATES = {
+    "/flags": "Create flag",
     "/projects": "Create project",
     "/environments": "Create environment",
     "/context-fields": "Create context field",
@@ -118,6 +117,9 @@ def test_what_no_role_of_a_viewer_allows(pages: PageClient) -> None:
     for path in ("/projects/default", "/tag-types/team", "/environments/development", "/webhooks/1"):
         found = pages.get(f"/ui{path}", token=VIEWER_SECRET).text.partition("<main")[2]
         assert not any(each in found for each in ("Save<", "Delete", "Remove<", "Switch o")), path
+    for path in ("/flags", "/flags/a"):
+        found = pages.get(f"/ui{path}", token=VIEWER_SECRET).text.partition("<main")[2]
+        assert not any(each in found for each in ("disabled", 'role="switch"', ">Edit<", "Copy to", "Add a", "parent<")), path
     assert pages.client.post("/api/admin/projects", {"id": "other", "name": "other"}).status == 201
     found = pages.get("/ui/projects/other", token=EDITOR_SECRET).text
     assert 'title="needs UPDATE_PROJECT">Save</button>' in found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from support.balancers import nginx_as
 from support.browser import Browser, browser
 from support.flagservers import FILE, USER_SECRET, OurFlagServer, our_flag_server
 from support.page_faults import check_page
+from support.person import sign_in
 from support.processes import flagsvc, running
 from support.waiting import wait_until
 
@@ -40,24 +40,6 @@ def page(server: OurFlagServer) -> Iterator[Browser]:
     with browser() as page:
         sign_in(page, server.root, "/flags")
         yield page
-
-
-def sign_in(page: Browser, root: str, path: str) -> None:
-    """Sign in, and show a page."""
-    page.go(f"{root}/ui{path}")
-    page.wait_for("document.getElementById('token') !== null")
-    page.run(f"document.getElementById('token').value = {json.dumps(USER_SECRET)}")
-    page.follow("main form button")
-
-
-@contextmanager
-def hanging(server: OurFlagServer) -> Iterator[None]:
-    """Have the server answer nothing until the block ends."""
-    server.program.process.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        server.program.process.send_signal(signal.SIGCONT)
 
 
 @contextmanager
@@ -103,11 +85,24 @@ def test_a_switch_without_an_answer(server: OurFlagServer, page: Browser) -> Non
     assert is_on(server) is not before
 
 
+def test_a_switch_that_asks_without_an_answer(server: OurFlagServer, page: Browser) -> None:
+    """The switch of production leads to a question. Offline it says the same, and after a way back it can be pressed again."""
+    asking = SWITCH.replace("development", "production")
+    with offline(page):
+        page.run(f"{asking}.click()")
+        page.wait_for(f"{SAID} === 'Not switched: the server did not answer. Try again.'")
+    for _ in range(2):
+        page.run(f"{asking}.click()")
+        page.wait_for("location.pathname.endsWith('/flags/new/production/switch')")
+        page.run("history.back()")
+        page.wait_for(f"location.pathname.endsWith('/flags') && document.readyState === 'complete' && {ANSWERED}")
+
+
 def test_a_second_press_does_nothing(server: OurFlagServer, page: Browser) -> None:
     """While the server hangs, the switch is busy and takes no further press. When the server goes on, it was switched once."""
     before, kinds = is_on(server), ("feature-environment-enabled", "feature-environment-disabled")
     events = [made(server, each) for each in kinds]
-    with hanging(server):
+    with server.hanging():
         page.run(f"{SWITCH}.click(); {SWITCH}.click()")
         page.wait_for(f"{SWITCH}.matches('[data-busy][aria-disabled=true]')")
         page.run(f"{SWITCH}.click()")
@@ -156,11 +151,12 @@ def test_a_switch_after_the_end_of_the_session(server: OurFlagServer, page: Brow
 
 
 def test_a_server_that_restarts_under_an_open_page(tmp_path: Path) -> None:
-    """The page says that it reconnects, and no more once the server is back. It then shows what has changed meanwhile."""
+    """The page says that it reconnects, and no more once the server is back. It then lives on: its switches work."""
     with browser() as page:
         with our_flag_server(given=GIVEN, folder=tmp_path) as server:
             sign_in(page, server.root, "/flags")
             page.wait_for(LIVE)
+            page.run("window.mark = 1")
             port = server.root.rpartition(":")[2]
             assert page.run(STRIP) == ""
         page.wait_for(f"{STRIP}.startsWith('Reconnecting')")
@@ -168,6 +164,10 @@ def test_a_server_that_restarts_under_an_open_page(tmp_path: Path) -> None:
         command = [*flagsvc(), "server", "--host", "127.0.0.1", "--port", port]
         with running("again", command, env={"FLAGSVC_DATABASE_URL": str(tmp_path / FILE)}, folder=tmp_path):
             page.wait_for(f"{STRIP} === '' && {LIVE}")
+            before = page.run(f"{SWITCH}.ariaChecked")
+            page.run(f"{SWITCH}.click()")
+            page.wait_for(f"{SWITCH}.ariaChecked !== '{before}'")
+            assert page.run("window.mark") == 1
 
 
 def test_a_server_that_is_away_behind_a_gateway() -> None:
@@ -187,7 +187,7 @@ def test_a_stream_that_says_nothing(server: OurFlagServer, page: Browser) -> Non
     """A page whose stream says nothing for longer than its heartbeat asks by itself, and says that the server does not answer."""
     page.wait_for(LIVE)
     page.run("hear(); window.clearTimeout(heard); poll(true)")
-    with hanging(server):
+    with server.hanging():
         page.wait_for(f"{STRIP}.startsWith('Reconnecting')")
     page.wait_for(f"{STRIP} === '' && {LIVE}")
 
@@ -206,7 +206,7 @@ def test_no_page_has_words_for_programs(server: OurFlagServer, page: Browser) ->
 
 def test_a_stopped_server_is_no_reason_to_wait_for_ever(server: OurFlagServer, page: Browser) -> None:
     """A press that hangs says after ten seconds that there was no answer."""
-    with hanging(server):
+    with server.hanging():
         page.run(f"{SWITCH}.click()")
         page.wait_for(f"{SAID}.startsWith('Not switched')")
     wait_until(lambda: server.admin("/projects"))

@@ -87,46 +87,37 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
 
 
 def token(environment: str = "development", projects: tuple[str, ...] = EVERYTHING) -> ClientToken:
-    """Return a token."""
     return ClientToken("frontend", environment, projects)
 
 
-def test_a_change_is_compiled_once_for_all(scene: Scene) -> None:
+async def test_a_change_is_compiled_once_for_all(scene: Scene) -> None:
     """All tokens of an environment share its snapshot. Tokens of equal projects share a service, too."""
-
-    async def live() -> None:
-        assert scene.environments.find_current(token()) is None, "nothing is compiled yet"
-        asking = (scene.environments.find(token(projects=each)) for each in (EVERYTHING, ("a",), ("b", "a"), EVERYTHING))
-        found = await asyncio.gather(*asking)
-        assert CountingPreparer.made == 1
-        assert await scene.environments.find(token(projects=("a", "b"))) is found[2]
-        assert found[0] is found[3] is scene.environments.find_current(token())
-        assert [scene.names(each) for each in found] == [["first"]] * 4
-        scene.documents.stale = True
-        assert scene.environments.find_current(token()) is None, "a change was committed"
-        assert await scene.environments.find(token()) is found[0]
-        assert CountingPreparer.made == 1, "the change does not concern this document"
-        scene.documents.stale, scene.documents.flag = False, "second"
-        assert scene.environments.find_current(token()) is None
-        assert scene.names(await scene.environments.find(token())) == ["second"]
-        assert scene.names(found[1]) == ["second"], "a part follows"
-        assert CountingPreparer.made == 2
-
-    asyncio.run(live())
+    assert scene.environments.find_current(token()) is None, "nothing is compiled yet"
+    asking = (scene.environments.find(token(projects=each)) for each in (EVERYTHING, ("a",), ("b", "a"), EVERYTHING))
+    found = await asyncio.gather(*asking)
+    assert CountingPreparer.made == 1
+    assert await scene.environments.find(token(projects=("a", "b"))) is found[2]
+    assert found[0] is found[3] is scene.environments.find_current(token())
+    assert [scene.names(each) for each in found] == [["first"]] * 4
+    scene.documents.stale = True
+    assert scene.environments.find_current(token()) is None, "a change was committed"
+    assert await scene.environments.find(token()) is found[0]
+    assert CountingPreparer.made == 1, "the change does not concern this document"
+    scene.documents.stale, scene.documents.flag = False, "second"
+    assert scene.environments.find_current(token()) is None
+    assert scene.names(await scene.environments.find(token())) == ["second"]
+    assert scene.names(found[1]) == ["second"], "a part follows"
+    assert CountingPreparer.made == 2
 
 
-def test_few_environments_are_kept(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_few_environments_are_kept(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the bound, the environment ends that was asked for least recently, with the services of its projects."""
     monkeypatch.setattr(contract, "MAX_ENVIRONMENTS", 2)
-
-    async def live() -> None:
-        first = await scene.environments.find(token("one", ("a",)))
-        kept = await scene.environments.find(token("two"))
-        await scene.environments.find(token("one"))
-        await scene.environments.find(token("two"))
-        await scene.environments.find(token("three"))
-        assert scene.environments.find_current(token("two")) is kept
-        again = await scene.environments.find(token("one", ("a",)))
-        assert again is not first and scene.names(again) == ["first"]
-
-    asyncio.run(live())
+    first = await scene.environments.find(token("one", ("a",)))
+    kept = await scene.environments.find(token("two"))
+    await scene.environments.find(token("one"))
+    await scene.environments.find(token("two"))
+    await scene.environments.find(token("three"))
+    assert scene.environments.find_current(token("two")) is kept
+    again = await scene.environments.find(token("one", ("a",)))
+    assert again is not first and scene.names(again) == ["first"]

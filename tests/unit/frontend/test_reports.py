@@ -142,7 +142,6 @@ async def save_all(store: ReportStore, clock: FakeClock, reports: list[FrontendR
 
 
 def stored_names(client: AppClient) -> set[str]:
-    """Return the names of the stored applications."""
     return {row["appName"] for row in client.get("/api/admin/metrics/applications").json()["applications"]}
 
 

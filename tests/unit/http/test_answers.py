@@ -13,7 +13,6 @@ from flagsvc.http.answers import Answer, encode
 from flagsvc.http.call import HEADERS, Call
 from flagsvc.http.messages import Request
 from flagsvc.server.api.call import ANONYMOUS, ApiCall
-from flagsvc.server.api.errors import bare
 
 LONG = {"text": "x" * 5000}
 
@@ -85,14 +84,6 @@ def test_the_media_type() -> None:
     assert respond(Answer(b"x"), media=b"text/plain")[1]["content-type"] == "text/plain"
     own = Answer(b"x", headers=((b"content-type", b"text/css"),))
     assert respond(own)[1]["content-type"] == "text/css"
-
-
-def test_an_error_has_its_headers() -> None:
-    """The headers of an error are sent."""
-    head = Call(Request(b"GET", b"/", b"", []))
-    made = answers.respond(head, bare(405, "no", [(b"allow", b"GET")]).answer())
-    assert (made.status, made.body) == (405, b'{"message":"no"}')
-    assert (b"allow", b"GET") in made.headers()
 
 
 def test_a_caller_that_a_route_did_not_ask_for() -> None:

@@ -57,14 +57,6 @@ LEAVES = AsyncMock(return_value=True)
 """A caller that has gone."""
 
 
-async def is_cancelled() -> str:
-    """Wait for something that somebody else has cancelled."""
-    other = asyncio.get_running_loop().create_future()
-    other.cancel()
-    await other
-    return ""
-
-
 async def test_work_that_ends_in_time() -> None:
     """Its result and its error come through, and nothing is left."""
     before = asyncio.all_tasks()
@@ -83,18 +75,6 @@ async def test_work_that_takes_too_long() -> None:
         await deadline.wait_for(work.run(), told)
     await until(lambda: asyncio.all_tasks() == before)
     assert (work.cancelled, told.call_count, deadline.stuck) == (1, 0, 0)
-
-
-async def test_work_whose_waiter_is_gone() -> None:
-    """Is cancelled with it."""
-    before = asyncio.all_tasks()
-    work, deadline = Hanging(), Deadline(LONG_S)
-    waiting = asyncio.create_task(deadline.wait_for(work.run(), Mock()))
-    await until(lambda: work.begun == 1)
-    waiting.cancel()
-    await asyncio.wait([waiting])
-    await until(lambda: asyncio.all_tasks() == before)
-    assert waiting.cancelled() and work.cancelled == 1
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -134,7 +114,7 @@ async def test_too_much_that_goes_on(impatient: None, monkeypatch: pytest.Monkey
 async def test_work_that_is_cancelled_from_inside() -> None:
     """The work has failed, but the caller is not cancelled."""
     with pytest.raises(CancelledInsideError):
-        await Deadline(LONG_S).wait_for(is_cancelled(), Mock())
+        await Deadline(LONG_S).wait_for(AsyncMock(side_effect=asyncio.CancelledError)(), Mock())
 
 
 async def stays() -> bool:

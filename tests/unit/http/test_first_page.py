@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
+from flagsvc.http.first_page import Place, as_text, prefers_json
 
 PLACES = [Place("GET", "/books", "List books"), Place("DELETE", "/books/1", "Remove a book", "a reader's card")]
 
@@ -17,13 +17,6 @@ def test_as_text() -> None:
         "  GET     /books    List books",
         "  DELETE  /books/1  Remove a book (a reader's card)",
     ]
-
-
-def test_as_json() -> None:
-    """The JSON has the same content."""
-    page = as_json("library", "lends books", PLACES)
-    assert (page["name"], page["description"]) == ("library", "lends books")
-    assert page["endpoints"][0] == {"method": "GET", "path": "/books", "description": "List books", "key": ""}
 
 
 @pytest.mark.parametrize(

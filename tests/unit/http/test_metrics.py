@@ -13,11 +13,7 @@ from flagsvc.http.metric_families import bare_lines, exposition, label_text
 from flagsvc.http.metrics import (
     Measured,
     MetricRow,
-    by_name,
-    limits_row,
     measure,
-    measured,
-    requests_row,
 )
 from support import forms
 
@@ -62,18 +58,6 @@ def test_a_bare_row_with_labels() -> None:
     row = Measured("name", "gauge", "What it is.", ("one", "two"), True, {("a", "b"): 1, ("c", "d"): 2.5})
     assert bare_lines(row)[2:] == ['name{one="a",two="b"} 1', 'name{one="c",two="d"} 2']
     assert [label_text(row, ("a", "b")), label_text(row._replace(labels=()), ())] == ['{one="a",two="b"}', ""]
-
-
-def test_numbers_that_were_read_elsewhere() -> None:
-    """They replace the numbers that the row would read here."""
-    assert measured(COUNTER, {("b",): 7}).values == {("b",): 7}
-
-
-def test_rows_that_both_programs_have() -> None:
-    """Requests and limits have one name, one text and the same labels in both."""
-    assert requests_row(lambda _: {}).labels == ("route", "method", "status")
-    assert limits_row(lambda _: {}).name == "flagsvc_limits_reached"
-    assert by_name({"query": 2}) == {("query",): 2.0}
 
 
 def test_the_library_is_imported_with_the_first_scrape() -> None:

@@ -40,7 +40,6 @@ MISSING = Documented[RouteRow](404, "There is no such shelf.", lambda row: True)
 
 
 def written(row: RouteRow, **given: Any) -> dict[str, Any]:
-    """Return the description of one operation."""
     fields: dict[str, Any] = {"name": "one", "description": "", "schemes": (), "answers": {}, **given}
     content = document(PROGRAM, [Operation(row=row, path=row.path, **fields)], components([BOOK, ERROR]), "")
     found: dict[str, Any] = content["paths"][row.path][row.method.lower()]

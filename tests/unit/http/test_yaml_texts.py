@@ -52,7 +52,6 @@ PARAMETERS = {"rollout": "50", "1.10": "yes", "010": "on", "true": "1e3"}
 
 
 def data_set(folder: Path, text: str, name: str = "flags.yaml") -> Any:
-    """Return the data set in a text."""
     (folder / name).write_text(text)
     return read_flags(str(folder / name)).value
 

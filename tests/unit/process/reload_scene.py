@@ -16,7 +16,6 @@ from support.aio import until
 
 
 def write(folder: Path, name: str, text: str) -> str:
-    """Replace a file and return its path."""
     (folder / "new").write_text(text)
     (folder / "new").rename(folder / name)
     return str(folder / name)
@@ -40,7 +39,6 @@ class ReloadScene:
         self.reload = Reloader(loaded.options, source, self.apply, clock=self.clock, log=self.log, draw=partial(float, 0.5))
 
     def write(self, name: str, text: str) -> str:
-        """Replace a file and return its path."""
         return write(self.folder, name, text)
 
     def read(self) -> Resolved:
@@ -67,6 +65,11 @@ class ReloadScene:
             if 0.2 not in self.clock.sleeping:
                 return
             await self.clock.advance(0.2)
+
+    async def change(self, name: str, text: str) -> None:
+        """Replace a file, and look."""
+        self.write(name, text)
+        await self.look()
 
     @property
     def events(self) -> list[tuple[str, str]]:

@@ -24,11 +24,10 @@ def taken() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def reach(family: socket.AddressFamily, address: str, port: int) -> None:
-    """Connect once."""
+def reach(family: socket.AddressFamily, address: tuple[str, int] | str) -> None:
     with closing(socket.socket(family)) as client:
         client.settimeout(5)
-        client.connect((address, port))
+        client.connect(address)
 
 
 @pytest.mark.parametrize("host", [None, "", "::"])
@@ -39,8 +38,8 @@ def test_all_addresses(host: str | None) -> None:
     [server] = listen(host, 0)
     with server:
         port = server.getsockname()[1]
-        reach(socket.AF_INET, "127.0.0.1", port)
-        reach(socket.AF_INET6, "::1", port)
+        reach(socket.AF_INET, ("127.0.0.1", port))
+        reach(socket.AF_INET6, ("::1", port))
         assert listen_url([server], host, "/base/proxy") == f"http://localhost:{port}/base/proxy"
         assert describe_scope([server], host) == " (all addresses, IPv6 and IPv4)"
 
@@ -66,7 +65,7 @@ def test_ipv4_alone(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
     with server:
         assert server.family == socket.AF_INET
         assert describe_scope([server], "") == " (all addresses, IPv4 only)"
-        reach(socket.AF_INET, "127.0.0.1", server.getsockname()[1])
+        reach(socket.AF_INET, ("127.0.0.1", server.getsockname()[1]))
 
 
 @pytest.mark.parametrize("error", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
@@ -89,7 +88,7 @@ def test_ipv6_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     [server] = listen("::", 0)
     with server:
         assert describe_scope([server], "::") == " (all addresses, IPv6 only)"
-        reach(socket.AF_INET6, "::1", server.getsockname()[1])
+        reach(socket.AF_INET6, ("::1", server.getsockname()[1]))
 
 
 def test_no_ipv6_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +186,7 @@ def test_groups_share_one_port(host: str | None) -> None:
         assert len(groups) == 3 and len({len(group) for group in groups}) == 1
         [port] = {each.getsockname()[1] for each in chain.from_iterable(groups)}
         assert port != 0
-        reach(socket.AF_INET, "127.0.0.1", port)
+        reach(socket.AF_INET, ("127.0.0.1", port))
         with pytest.raises(ListenError, match="another program is listening there"):
             listen_in_groups(host, port, 2)
         with pytest.raises(ListenError, match="another program is listening there"):

@@ -6,8 +6,8 @@ import asyncio
 import os
 import socket
 import stat
-from contextlib import closing
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -23,6 +23,7 @@ from flagsvc.process.listen import (
 )
 from flagsvc.process.process import loop_factory
 from flagsvc.settings.table import BY_NAME
+from unit.process.test_listen import reach
 from unit.process.test_tls_sockets import Counting
 
 
@@ -30,13 +31,6 @@ from unit.process.test_tls_sockets import Counting
 def path(tmp_path: Path) -> str:
     """Return a path for a socket."""
     return str(tmp_path / "p.sock")
-
-
-def reach(path: str) -> None:
-    """Connect once."""
-    with closing(socket.socket(socket.AF_UNIX)) as client:
-        client.settimeout(5)
-        client.connect(path)
 
 
 @pytest.mark.parametrize("mode", ["0600", "0660", "0666"])
@@ -50,7 +44,7 @@ def test_the_file_has_its_mode_and_goes_with_the_socket(path: str, mode: str) ->
         os.umask(before)
     with server:
         assert stat.S_IMODE(os.stat(path).st_mode) == int(mode, 8)
-        reach(path)
+        reach(socket.AF_UNIX, path)
         assert listen_url([server], f"unix:{path}", "/proxy") == f"http://unix:{path}:/proxy"
         assert listen_url([server], f"unix:{path}", "/proxy", tls=True) == f"https://unix:{path}:/proxy"
         assert describe_scope([server], f"unix:{path}") == ""
@@ -65,7 +59,7 @@ def test_what_a_killed_program_left_is_put_away(path: str) -> None:
     assert os.path.exists(path)
     [server] = listen(f"unix:{path}", 0)
     with server:
-        reach(path)
+        reach(socket.AF_UNIX, path)
 
 
 def test_the_socket_of_another_server_stays(path: str) -> None:
@@ -106,18 +100,14 @@ def test_a_successors_file_is_not_removed(path: str) -> None:
     os.unlink(path)
     [second] = listen(f"unix:{path}", 0)
     first.close()
-    reach(path)
+    reach(socket.AF_UNIX, path)
     second.close()
     assert not os.path.exists(path)
 
 
 def test_nothing_is_left_where_it_fails(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a failure, neither a file nor an open socket remains."""
-
-    def refuse(path: str, mode: int) -> None:
-        raise PermissionError(1, "no")
-
-    monkeypatch.setattr(os, "chmod", refuse)
+    monkeypatch.setattr(os, "chmod", Mock(side_effect=PermissionError(1, "no")))
     with pytest.raises(ListenError):
         listen(f"unix:{path}", 0)
     monkeypatch.undo()
@@ -134,7 +124,6 @@ def test_processes_share_one_socket(path: str) -> None:
 
 
 def there(path: str) -> bool:
-    """Return whether a file is there."""
     return os.path.exists(path)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -48,21 +49,8 @@ def test_available_connections(
 
 def test_a_system_that_refuses(monkeypatch: pytest.MonkeyPatch, system: list[tuple[int, int]]) -> None:
     """If the system refuses, the limit stays."""
-
-    def refuse(which: int, wanted: tuple[int, int]) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(resource, "setrlimit", refuse)
+    monkeypatch.setattr(resource, "setrlimit", Mock(side_effect=PermissionError))
     assert max_connections.available_connections(10_000) == 1024 - max_connections.RESERVED_FILES
-
-
-def test_the_options_are_taken(system: list[tuple[int, int]]) -> None:
-    """Each option is a bound of the front, and nothing is said."""
-    log = RecordingLog()
-    given = options(max_connections=500, header_timeout=1, body_timeout=2, write_timeout=3, keep_alive_timeout=4)
-    made = max_connections.make_connection_limits(given, log)
-    assert (made.connections, made.head_s, made.body_s, made.write_s, made.keep_alive_s) == (500, 1, 2, 3, 4)
-    assert log.lines == []
 
 
 def test_a_system_that_allows_less_is_named(system: list[tuple[int, int]]) -> None:
@@ -74,9 +62,6 @@ def test_a_system_that_allows_less_is_named(system: list[tuple[int, int]]) -> No
     assert "10128 open files" in str(line) and str(made.connections) in str(line)
 
 
-# ---- the memory
-
-
 @pytest.fixture
 def unlimited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for control groups, and no limit on the address space."""
@@ -85,7 +70,6 @@ def unlimited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def group(root: Path, path: str, text: str) -> None:
-    """Write a limit."""
     file = root / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text + "\n")

@@ -46,36 +46,23 @@ def test_signals_tell_the_server_to_end(number: int) -> None:
     assert told == ["drained"]
 
 
-def test_readiness_does_not_fail_before_the_signal() -> None:
-    """Without a signal the server continues, and readiness does not fail."""
+@pytest.mark.parametrize("ends", [False, True])
+def test_the_date_goes_on_until_the_end(ends: bool) -> None:
+    """Answers in the time of grace have the date of the day, too. Readiness does not fail before the end begins."""
     server, told = make_server()
-    assert not asyncio.run(server.on_tick(0)) and told == []
+    server.should_exit = ends
+    assert not asyncio.run(server.on_tick(0)) and told == ["drained"] * ends
     assert server.server_state.default_headers[0][0] == b"date"
 
 
-def test_the_date_goes_on_until_the_end() -> None:
-    """Answers in the time of grace have the date of the day."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_again_and_again(number: int) -> None:
+    """The first signal ends in order. The second ends the grace period, and SIGINT also aborts open requests."""
     server, _ = make_server()
-    server.should_exit = True
-    assert not asyncio.run(server.on_tick(10))
-    assert server.server_state.default_headers[0][0] == b"date"
-
-
-def test_ctrl_c_again_and_again() -> None:
-    """The first SIGINT ends in order, the second aborts open requests."""
-    server, _ = make_server()
-    server.handle_exit(signal.SIGINT, None)
-    assert not server.force_exit
-    server.handle_exit(signal.SIGINT, None)
-    assert server.force_exit
-
-
-def test_sigterm_again_and_again() -> None:
-    """The second SIGTERM ends the grace period; none aborts open requests."""
-    server, _ = make_server()
-    for _ in range(3):
-        server.handle_exit(signal.SIGTERM, None)
-    assert not server.force_exit and asyncio.run(server.on_tick(1))
+    for aborts in (False, number == signal.SIGINT, number == signal.SIGINT):
+        server.handle_exit(number, None)
+        assert server.force_exit is aborts
+    assert asyncio.run(server.on_tick(1))
 
 
 def test_hanging_up() -> None:

@@ -6,6 +6,7 @@ import os
 import pty
 import signal
 import threading
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,19 +14,9 @@ from flagsvc.process import shutdown as ending
 from flagsvc.process.shutdown import ShutdownGrace, handle_signals
 
 
-class SignalRecorder:
-    """Notes the signals that come."""
-
-    def __init__(self) -> None:
-        self.got: list[int] = []
-
-    def handle_exit(self, sig: int, frame: object) -> None:
-        """Note it."""
-        self.got.append(sig)
-
-    def handle_hangup(self) -> None:
-        """Note it."""
-        self.got.append(signal.SIGHUP)
+def received(server: Mock) -> list[int]:
+    """Return the signals that a server was told, in their order."""
+    return [args[0] if args else signal.SIGHUP for _, args, _ in server.method_calls]
 
 
 @pytest.fixture
@@ -93,10 +84,10 @@ def test_what_cuts_it_short(signals: list[int], is_cut_short: bool) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_have_one_effect(number: int) -> None:
     """A signal is taken, and nothing else happens; afterwards the former handlers are back."""
-    before, server = signal.getsignal(number), SignalRecorder()
+    before, server = signal.getsignal(number), Mock()
     with handle_signals(server):
         os.kill(os.getpid(), number)
-        assert server.got == [number]
+        assert received(server) == [number]
     assert signal.getsignal(number) is before
 
 
@@ -106,7 +97,7 @@ def test_signals_belong_to_the_main_thread() -> None:
     seen: list[object] = []
 
     def run() -> None:
-        with handle_signals(SignalRecorder()):
+        with handle_signals(Mock()):
             seen.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=run)
@@ -119,12 +110,12 @@ def test_a_terminal_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGHUP of a closed terminal ends the server. While the terminal is open, SIGHUP reloads."""
     there = [True]
     monkeypatch.setattr(ending, "has_terminal", lambda: there[0])
-    server = SignalRecorder()
+    server = Mock()
     with handle_signals(server):
         os.kill(os.getpid(), signal.SIGHUP)
         there[0] = False
         os.kill(os.getpid(), signal.SIGHUP)
-    assert server.got == [signal.SIGHUP, signal.SIGINT]
+    assert received(server) == [signal.SIGHUP, signal.SIGINT]
 
 
 def test_what_a_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,55 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.process.listen import listen, serve_socket
 from flagsvc.process.process import loop_factory
 from flagsvc.process.tls import Tls, make_tls
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
-from support.aio import asynchronous, until
+from support.aio import until
 from support.pki import HOST, Authority, serial, written
+from unit.process.test_tls_sockets import Counting, serving
 
 OURS, THEIRS = Authority(), Authority()
 
 
 def given(cert: str | None = None, **more: Any) -> ServerOptions:
-    """Return options of TLS."""
     return ServerOptions(database="flags.db", tls_cert=cert, **more)
-
-
-class Echo(asyncio.Protocol):
-    """A server that sends its name and the TLS version once."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Say it."""
-        cast("asyncio.Transport", transport).write(b"hello")
-
-    def handshake_begins(self) -> bool:
-        """Count it."""
-        return True
-
-    def handshake_over(self) -> None:
-        """Count it no longer."""
-
-
-@asynccontextmanager
-async def serving(tls: Tls) -> AsyncIterator[int]:
-    """Serve over TLS, give the port."""
-    [sock] = listen(HOST, 0)
-    server = await serve_socket(sock, Echo, tls.context, tls.handshake_s)
-    try:
-        yield sock.getsockname()[1]
-    finally:
-        server.close()
 
 
 async def call(port: int, context: ssl.SSLContext) -> ssl.SSLObject | None:
@@ -68,18 +38,17 @@ async def call(port: int, context: ssl.SSLContext) -> ssl.SSLObject | None:
 
 
 def only(version: ssl.TLSVersion) -> ssl.SSLContext:
-    """Return a caller that speaks one version."""
     context = OURS.client()
     context.minimum_version = context.maximum_version = version
     return context
 
 
-@asynchronous
 async def test_versions_and_protocol(tmp_path: Path) -> None:
     """TLS 1.2 and 1.3 are accepted, or 1.3 alone; nothing below. HTTP/1.1 is negotiated."""
     both = written(tmp_path, "both.pem", OURS.issue().both)
     for lowest, spoken in (("1.2", [True, True]), ("1.3", [False, True])):
-        async with serving(Tls(given(both, tls_min_version=lowest), RecordingLog())) as port:
+        tls = Tls(given(both, tls_min_version=lowest), RecordingLog())
+        async with serving(Counting(closes=False), context=tls.context) as (_, port):
             found = [await call(port, only(each)) for each in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)]
             assert [each is not None for each in found] == spoken
             caller = OURS.client()
@@ -88,25 +57,12 @@ async def test_versions_and_protocol(tmp_path: Path) -> None:
             assert peer is not None and peer.selected_alpn_protocol() == "http/1.1"
 
 
-@asynchronous
-async def test_callers_with_certificates(tmp_path: Path) -> None:
-    """With tlsClientCa a caller needs a certificate of that authority."""
-    options = given(written(tmp_path, "a.pem", OURS.issue().both), tls_client_ca=written(tmp_path, "ca", OURS.pem))
-    async with serving(Tls(options, RecordingLog())) as port:
-        assert await call(port, OURS.client(shown=True)) is not None
-        assert await call(port, OURS.client()) is None
-        stranger = OURS.client()
-        pair = written(tmp_path, "stranger.pem", THEIRS.issue("caller.example").both)
-        stranger.load_cert_chain(pair)
-        assert await call(port, stranger) is None
-
-
 async def changes(folder: Path) -> None:
     """Change certificate and authorities under a server."""
     log = RecordingLog()
     cert, ca = written(folder, "a.pem", OURS.issue().both), written(folder, "ca", OURS.pem)
     tls = Tls(given(cert, tls_client_ca=ca), log)
-    async with serving(tls) as port:
+    async with serving(Counting(closes=False), context=tls.context) as (_, port):
         caller = OURS.client(shown=True)
         before = await call(port, caller)
         reader, writer = await asyncio.open_connection(HOST, port, ssl=caller)
@@ -135,34 +91,14 @@ def test_files_are_read_anew(make: object, tmp_path: Path) -> None:
         runner.run(asyncio.wait_for(changes(tmp_path), 30))
 
 
-def told(log: RecordingLog, number: int) -> bool:
-    """Return whether so many lines were logged."""
-    return len(log.lines) == number
-
-
-@asynchronous
 async def test_changed_files_are_noticed(tmp_path: Path) -> None:
     """Changed files are noticed by regular checks. A failed check is not the last one."""
     log = RecordingLog()
     async with Tls(given(written(tmp_path, "a.pem", OURS.issue().both)), log, 0.01):
         for text, events in (("x", 1), (OURS.issue().both, 2)):
             written(tmp_path, "a.pem", text)
-            await until(partial(told, log, events))
+            await until(lambda: len(log.lines) == events)  # noqa: B023
     assert [line.level for line in log.lines] == ["error", "info"]
-
-
-@asynchronous
-async def test_a_handshake_has_its_time(tmp_path: Path) -> None:
-    """Who says nothing, or half of a greeting, is cut off."""
-    tls = Tls(given(written(tmp_path, "a.pem", OURS.issue().both)), RecordingLog())
-    tls.handshake_s = 0.1
-    async with serving(tls) as port:
-        for said in (b"", b"\x16\x03\x01\x02\x00\x01"):
-            reader, writer = await asyncio.open_connection(HOST, port)
-            writer.write(said)
-            with contextlib.suppress(ConnectionError):
-                assert await asyncio.wait_for(reader.read(), 5) == b""
-            writer.close()
 
 
 def test_none_without_a_certificate(tmp_path: Path) -> None:

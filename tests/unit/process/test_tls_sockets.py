@@ -17,7 +17,7 @@ from flagsvc.process import tls as secure
 from flagsvc.process.listen import listen, serve_socket
 from flagsvc.process.process import loop_factory
 from flagsvc.process.tls import TlsServer, serve_tls_connection
-from support.aio import asynchronous, until
+from support.aio import until
 from support.pki import HOST, Authority
 
 OURS = Authority()
@@ -29,46 +29,45 @@ class Counting:
     `opening` are in their handshake, `made` have finished it, `over` have heard of its end.
     """
 
-    def __init__(self, room: int = 10) -> None:
-        self.room = room
+    def __init__(self, room: int = 10, *, closes: bool = True) -> None:
+        self.room, self.closes = room, closes
         self.opening = self.made = self.over = 0
 
     def __call__(self) -> Any:
-        """Return a protocol."""
         return Hello(self)
 
 
 class Hello(asyncio.Protocol):
-    """Sends one word and closes the connection."""
+    """Sends one word and, as the counting says, closes the connection."""
 
     def __init__(self, counting: Counting) -> None:
         self.counting = counting
 
     def handshake_begins(self) -> bool:
-        """Count the connection."""
         if self.counting.opening >= self.counting.room:
             return False
         self.counting.opening += 1
         return True
 
     def handshake_over(self) -> None:
-        """Stop counting the connection."""
         self.counting.opening -= 1
         self.counting.over += 1
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send the word and close the connection."""
         self.counting.made += 1
         cast("asyncio.Transport", transport).write(b"hello")
-        transport.close()
+        if self.counting.closes:
+            transport.close()
 
 
 @asynccontextmanager
-async def serving(counting: Counting, handshake_s: float = 10) -> AsyncIterator[tuple[TlsServer, int]]:
+async def serving(
+    counting: Counting, handshake_s: float = 10, context: ssl.SSLContext | None = None
+) -> AsyncIterator[tuple[TlsServer, int]]:
     """Serve until the block ends; give the server and its port."""
     [sock] = listen(HOST, 0)
     port = sock.getsockname()[1]
-    server = cast("TlsServer", await serve_socket(sock, counting, OURS.server(), handshake_s))
+    server = cast("TlsServer", await serve_socket(sock, counting, context or OURS.server(), handshake_s))
     try:
         yield server, port
     finally:
@@ -86,7 +85,6 @@ async def said(port: int, context: ssl.SSLContext) -> bytes:
 
 
 async def ended(reader: asyncio.StreamReader) -> bool:
-    """Return whether the connection ended without any bytes."""
     try:
         return await reader.read() == b""
     except OSError:
@@ -142,7 +140,6 @@ def test_those_in_their_handshake(scene: Callable[[], Awaitable[None]], loop: ob
         runner.run(asyncio.wait_for(scene(), 20))
 
 
-@asynchronous
 async def test_a_closed_one_takes_nobody() -> None:
     """Open connections continue. The socket is closed once."""
     counting, context = Counting(), OURS.client()
@@ -172,7 +169,6 @@ class Refusing(socket.socket):
 
 
 @pytest.mark.parametrize("errors", [[errno.EMFILE, errno.ENFILE], [errno.ECONNABORTED], [errno.EMFILE, errno.EAGAIN]])
-@asynchronous
 async def test_no_room_in_the_system(errors: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Accepting pauses and then continues. A caller that has already gone does not cause a pause."""
     monkeypatch.setattr(secure, "RETRY_S", 0.05)
@@ -188,7 +184,6 @@ async def test_no_room_in_the_system(errors: list[int], monkeypatch: pytest.Monk
     server._listen()  # whoever was to go on after a pause does not
 
 
-@asynchronous
 async def test_one_that_was_taken_by_hand() -> None:
     """At the end of a server, the handshake is waited for, and a connection without room is closed."""
     for room in (1, 0):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from flagsvc.core.errors import ExtensionError
 from flagsvc.engine.compile import compile_document
-from flagsvc.http.messages import Request, Response
+from flagsvc.http.messages import Response
 from flagsvc.process.worker import ToldGenerations
 from flagsvc.process.worker_start import portable_options
 from flagsvc.proxy.configuration import ConfigurationDocument
@@ -20,7 +20,8 @@ from flagsvc.proxy.workers.link import ParentLink
 from flagsvc.proxy.workers.messages import EnvironmentOptions, Welcome
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import RecordingLog, turns
-from support.aio import asynchronous
+from support.evaluating import feature
+from unit.proxy.generation_scene import ask
 
 
 def told(number: int, name: str, *, ready: bool = False, **given: Any) -> EnvironmentOptions:
@@ -44,21 +45,20 @@ class Beginning:
         self.told.use(environments)
 
     def serve(self, number: int, *toggles: str) -> None:
-        """Serve toggles in an environment."""
-        features = [{"name": name, "enabled": True, "strategies": [{"name": "default"}]} for name in toggles]
         feed = next(each for each in self.generations.feeds if each.number == number)
-        compiled = compile_document({"features": features}, feed.setup.compile_options)
+        compiled = compile_document({"features": [feature(name) for name in toggles]}, feed.setup.compile_options)
         feed.holder.replace(compiled.snapshot, ConfigurationDocument(b"{}", '"t"'), 0)
         feed.holder.note_check(1.0)
 
     def ask(self, key: str) -> tuple[int, list[str]]:
         """Return the status for a key, and the toggles that it sees."""
-        contract = self.generations.entrance
-        admitted = contract.admit(Request(b"GET", b"/proxy", b"", [(b"authorization", key.encode())], peer="192.0.2.1"))
-        answer = admitted if isinstance(admitted, Response) else admitted.handler.answer(admitted, b"")
-        assert not isinstance(answer, Awaitable)
-        found = json.loads(answer.body)["toggles"] if answer.status == 200 else []
-        return answer.status, [each["name"] for each in found]
+        return outcome(ask(self.generations.entrance, key=key))
+
+
+def outcome(answer: Response) -> tuple[int, list[str]]:
+    """Return the status of an answer, and its toggles."""
+    found = json.loads(answer.body)["toggles"] if answer.status == 200 else []
+    return answer.status, [each["name"] for each in found]
 
 
 def numbers(worker: Beginning) -> list[int]:
@@ -74,13 +74,6 @@ def test_a_single_environment() -> None:
     assert worker.ask("key-") == (200, ["one"])
     worker.use(told(0, "", client_keys="new"))
     assert [worker.ask(key) for key in ("key-", "new")] == [(401, []), (200, ["one"])]
-
-
-def test_environments_by_their_keys() -> None:
-    """Each serves its own configuration; an environment without a configuration is 503 for its callers alone."""
-    worker = Beginning(told(0, "a"), told(1, "b"))
-    worker.serve(1, "of-b")
-    assert [worker.ask(key) for key in ("key-a", "key-b", "nobody")] == [(503, []), (200, ["of-b"]), (401, [])]
 
 
 def test_environments_that_come_and_go() -> None:
@@ -104,7 +97,6 @@ async def late() -> Beginning:
     return worker
 
 
-@asynchronous
 async def test_an_environment_that_takes_the_place_of_another() -> None:
     """It answers when its configuration has come, and not before. Until then only keys of both open the environment before."""
     worker = await late()
@@ -119,19 +111,6 @@ async def test_an_environment_that_takes_the_place_of_another() -> None:
     assert worker.log.lines == [], "the parent logs that"
 
 
-@asynchronous
-async def test_another_replacement_while_one_is_late() -> None:
-    """The environment before answers on, and its keys only become fewer. The environment in between is forgotten."""
-    worker = await late()
-    worker.use(told(3, "a", client_keys="both,ended,new", name_prefix="y."), told(1, "b"))
-    assert [worker.ask(key) for key in ("both", "new", "ended")] == [(200, ["former"]), (503, []), (503, [])]
-    assert numbers(worker) == [0, 1, 3]
-    worker.use(told(1, "b"))
-    assert [worker.ask(key) for key in ("both", "new")] == [(401, [])] * 2, "it was removed"
-    assert numbers(worker) == [1]
-
-
-@asynchronous
 async def test_a_worker_that_starts_while_an_environment_waits() -> None:
     """It serves what the parent serves meanwhile: the environment before, with the keys that open it now."""
     wanted = told(2, "a", client_keys="both,new", name_prefix="x.")
@@ -165,10 +144,6 @@ def test_code_that_cannot_be_used_any_more() -> None:
         worker.use(told(0, "a"), told(1, "b", custom_strategies="none.py"))
 
 
-# ---- the start
-
-
-@asynchronous
 async def test_a_start_waits_for_configurations_that_follow() -> None:
     """It waits for all configurations of the parent, and for no other."""
     first = [told(0, "a", ready=True), told(1, "b"), told(2, "c", ready=True)]
@@ -185,7 +160,6 @@ async def test_a_start_waits_for_configurations_that_follow() -> None:
 
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize("gone", [0, 1])
-@asynchronous
 async def test_an_environment_that_goes_during_the_start(gone: int, early: bool) -> None:
     """The start does not wait for its configuration, which never comes. It waits for the others."""
     first = [told(0, "a", ready=True), told(1, "b", ready=True)]

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 from unittest.mock import Mock
 
-from flagsvc.http.messages import Request, Response
-from flagsvc.proxy.generations.admission import MAX_TRIES
+from flagsvc.http.messages import Response
 from flagsvc.proxy.tokens import Admission, TokenScope
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
 from flagsvc.testing import turns
-from support.aio import asynchronous, until
-from unit.process.test_worker import Beginning, told
+from support.aio import until
+from unit.process.test_worker import Beginning, outcome, told
+from unit.proxy.generation_scene import begin
 
 TOKEN = "*:development.caller"
 LOOKS_UP: dict[str, Any] = {"token_validation": "upstream", "flagsvc_url": "https://one.example/api"}
@@ -34,7 +33,6 @@ class Worker(Beginning):
         self.parent: Channel[messages.WorkerMessage] = Channel(messages.decode_worker_message, self.take)
 
     def take(self, message: messages.WorkerMessage, body: bytes) -> None:
-        """Keep a question of the worker."""
         if isinstance(message, messages.TokenQuestion):
             self.questions.append(message)
 
@@ -43,19 +41,10 @@ class Worker(Beginning):
         await until(lambda: len(self.questions) >= number)
         return self.questions[number - 1]
 
-    def say(self, *told: messages.Message) -> None:
-        """Send messages of the parent, which arrive in one read."""
-        assert self.parent._transport is not None
-        self.parent._transport.write(b"".join(part for each in told for part in messages.encode_message(each)))
-
     async def request(self) -> tuple[int, list[str]]:
         """Return the status for the token, and the flags that it sees."""
-        contract = self.generations.entrance
-        admitted = contract.admit(Request(b"GET", b"/proxy", b"", [(b"authorization", TOKEN.encode())], peer="192.0.2.1"))
-        answer = admitted if isinstance(admitted, Response) else admitted.handler.answer(admitted, b"")
-        answer = answer if isinstance(answer, Response) else await answer
-        found = json.loads(answer.body)["toggles"] if answer.status == 200 else []
-        return answer.status, [each["name"] for each in found]
+        answer = begin(self.generations.entrance, key=TOKEN)
+        return outcome(answer if isinstance(answer, Response) else await answer)
 
 
 @asynccontextmanager
@@ -66,8 +55,7 @@ async def worker(*first: messages.EnvironmentOptions) -> AsyncIterator[Worker]:
     await connect_channel(here, made.parent)
     await connect_channel(there, made.link.channel)
     made.told.start()
-    commands = Mock(reload=made.told.use)  # nothing else runs that a command could end
-    made.link.start(made.generations.sources, commands)
+    made.link.start(made.generations.sources, Mock())
     try:
         yield made
     finally:
@@ -81,97 +69,21 @@ def opened(question: messages.TokenQuestion, environment: int) -> messages.Token
     return messages.TokenAnswer(question.number, [Admission(environment, False, scope, True)])
 
 
-@asynccontextmanager
-async def replaced(
-    name: str, flag: str, **present: Any
-) -> AsyncIterator[tuple[Worker, asyncio.Future[Any], messages.TokenQuestion]]:
-    """Run a worker whose only environment for the token gives its place to another one while a caller waits.
-
-    Yield the worker, the answer to the caller, and the second question of the worker.
-    """
-    other = told(1, "other")
-    async with worker(told(0, "x", **DEVELOPMENT), other) as made:
-        made.serve(0, "dev-flag")
-        await turns()
-        asking = asyncio.ensure_future(made.request())
-        made.say(opened(await made.question(), 0))
-        made.use(told(2, name, **present), other)
-        made.serve(2, flag)
-        yield made, asking, await made.question(2)
-        assert len(made.questions) == 2
-
-
-@asynchronous
 async def test_an_environment_that_takes_the_place_of_another_meanwhile() -> None:
     """The answer about the former one of a name opens nothing of the present one, now or later: the parent is asked again."""
-    async with replaced("x", "prod-flag", **PRODUCTION) as (made, asking, question):
-        made.say(messages.TokenAnswer(question.number, [None]))
-        assert await asking == (401, []), "the parent says now that the token opens nothing"
-        assert await made.request() == (401, [])
-
-
-@asynchronous
-async def test_an_environment_that_has_another_name_meanwhile() -> None:
-    """A valid token is not refused: the second answer of the parent means the environment with its new name."""
-    async with replaced("y", "dev-flag", **DEVELOPMENT) as (made, asking, question):
-        made.say(opened(question, 2))
-        assert await asking == await made.request() == (200, ["dev-flag"])
-
-
-@asynchronous
-async def test_an_environment_that_gets_its_first_configuration() -> None:
-    """The token may open it now, so the parent is asked again. Later configurations ask no question."""
-    async with worker(told(0, "x", **DEVELOPMENT), told(1, "narrower", **DEVELOPMENT)) as made:
-        made.serve(0, "dev-flag")
-        await turns()
-        asking = asyncio.ensure_future(made.request())
-        made.say(opened(await made.question(), 0))
-        assert await asking == await made.request() == (200, ["dev-flag"]) and len(made.questions) == 1
-        made.serve(1, "narrow-flag")
-        await turns()
-        asking = asyncio.ensure_future(made.request())
-        made.say(opened(await made.question(2), 1))
-        assert await asking == (200, ["narrow-flag"])
-        made.serve(0, "other-flag")
-        await turns()
-        assert await made.request() == (200, ["narrow-flag"]) and len(made.questions) == 2
-
-
-@asynchronous
-async def test_keys_that_change_meanwhile() -> None:
-    """The next generation has the same environment, so the second answer is like the first one."""
     other = told(1, "other")
     async with worker(told(0, "x", **DEVELOPMENT), other) as made:
         made.serve(0, "dev-flag")
         await turns()
         asking = asyncio.ensure_future(made.request())
-        question = await made.question()
-        made.say(opened(question, 0), messages.Reload(1, [told(0, "x", client_keys="new", **DEVELOPMENT), other]))
-        made.say(opened(await made.question(2), 0))
-        assert await asking == await made.request() == (200, ["dev-flag"])
-        assert len(made.questions) == 2
-
-
-@asynchronous
-async def test_a_configuration_that_is_late() -> None:
-    """A token of the environment that has no configuration here yet opens nothing: the caller is told to wait."""
-    other = told(1, "other")
-    async with worker(told(0, "x", **DEVELOPMENT), other) as made:
-        made.serve(0, "dev-flag")
-        await turns()
+        made.parent.send(opened(await made.question(), 0))
         made.use(told(2, "x", **PRODUCTION), other)
-        asking = asyncio.ensure_future(made.request())
-        for number in range(1, MAX_TRIES + 1):
-            made.say(opened(await made.question(number), 2))
-        assert await asking == (503, [])
-        made.serve(2, "present-flag")
-        await turns()
-        asking = asyncio.ensure_future(made.request())
-        made.say(opened(await made.question(MAX_TRIES + 1), 2))
-        assert await asking == await made.request() == (200, ["present-flag"])
+        made.serve(2, "prod-flag")
+        made.parent.send(messages.TokenAnswer((await made.question(2)).number, [None]))
+        assert await asking == (401, []), "the parent says now that the token opens nothing"
+        assert await made.request() == (401, []) and len(made.questions) == 2
 
 
-@asynchronous
 async def test_a_token_that_a_waiting_environment_may_open() -> None:
     """Only that one looks up tokens. The parent is asked, and says that callers wait."""
     other = told(1, "other")
@@ -181,11 +93,10 @@ async def test_a_token_that_a_waiting_environment_may_open() -> None:
         assert await made.request() == (401, []) and made.questions == []
         made.use(told(2, "x", **DEVELOPMENT), other)
         asking = asyncio.ensure_future(made.request())
-        made.say(messages.TokenAnswer((await made.question()).number, retry_s=1.0))
+        made.parent.send(messages.TokenAnswer((await made.question()).number, retry_s=1.0))
         assert await asking == (503, [])
 
 
-@asynchronous
 async def test_a_refusal_is_forgotten_at_a_reload() -> None:
     """There may be other environments now."""
     other = told(1, "other")
@@ -193,9 +104,9 @@ async def test_a_refusal_is_forgotten_at_a_reload() -> None:
         made.serve(0, "dev-flag")
         await turns()
         asking = asyncio.ensure_future(made.request())
-        made.say(messages.TokenAnswer((await made.question()).number, [None]))
+        made.parent.send(messages.TokenAnswer((await made.question()).number, [None]))
         assert await asking == await made.request() == (401, []) and len(made.questions) == 1
         made.use(told(0, "x", **DEVELOPMENT), other)
         asking = asyncio.ensure_future(made.request())
-        made.say(opened(await made.question(2), 0))
+        made.parent.send(opened(await made.question(2), 0))
         assert await asking == (200, ["dev-flag"])

@@ -105,11 +105,9 @@ class DirectoryScene:
         )
 
     async def look_up(self, token: str) -> Admission | None:
-        """Return what a token opens."""
         return (await self.look_up_all(token)).get(token)
 
     async def look_up_all(self, *tokens: str) -> dict[str, Admission]:
-        """Return what tokens of one request open."""
         return await self.directory.look_up_all(tokens, b"", answer_deadline())
 
     def asked(self) -> dict[str, list[str]]:

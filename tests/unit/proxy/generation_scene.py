@@ -63,7 +63,6 @@ class FakeFeed(Feed):
             self.holder.note_check(self.setup.clock.monotonic())
 
     def fail(self) -> None:
-        """Fail to get a configuration."""
         self.holder.record_check(Event.FAILED, 1)
 
 
@@ -100,6 +99,11 @@ class GenerationScene:
     def note(self) -> None:
         self.changes += 1
 
+    async def serve(self, number: int, *toggles: str) -> None:
+        """Have a feed get a configuration, and let that take its effect."""
+        self.made[number].serve(*toggles)
+        await turns()
+
     def use(self, given: Given) -> None:
         self.generations.use(next_setup(self.generations.setup, self.options(given)))
 
@@ -114,7 +118,6 @@ class GenerationScene:
         return {name: each.feed.number for name, each in self.generations.current.waiting.items()}
 
     def environment(self, name: str = "") -> Environment:
-        """Return the environment that answers under a name."""
         return self.generations.current.environments[name]
 
     def toggles(self, key: str) -> list[str] | int:

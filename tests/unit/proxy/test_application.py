@@ -23,45 +23,33 @@ def app(tmp_path: Path) -> ProxyApp:
     return create_app(ProxyOptions(flagsvc_url=path.as_uri(), client_keys="key", log_level="fatal"))
 
 
-async def tasks() -> int:
-    """How many tasks there are beside the caller's."""
-    return len(asyncio.all_tasks()) - 1
-
-
-def test_one_life(app: ProxyApp) -> None:
+async def test_one_life(app: ProxyApp) -> None:
     """Starting twice is starting once; after the end nothing is left; it can be started again."""
-
-    async def main() -> None:
-        await app.aclose()
-        assert await tasks() == 0
-        await app.start()
-        count = await tasks()
-        await app.start()
-        assert await tasks() == count > 0
+    before = asyncio.all_tasks()
+    await app.aclose()
+    assert asyncio.all_tasks() == before
+    await app.start()
+    started = asyncio.all_tasks()
+    await app.start()
+    assert asyncio.all_tasks() == started > before
+    await app.ready(20)
+    await app.aclose()
+    await app.aclose()
+    assert asyncio.all_tasks() == before
+    async with app:
         await app.ready(20)
-        await app.aclose()
-        await app.aclose()
-        assert await tasks() == 0
-        async with app:
-            await app.ready(20)
-            assert await tasks() > 0
-        assert await tasks() == 0
-        [notice] = app.greeting()
-        assert notice.event.startswith("flagsvc ready: 1 toggle from file:")
-
-    asyncio.run(main())
+        assert asyncio.all_tasks() > before
+    assert asyncio.all_tasks() == before
+    [notice] = app.greeting()
+    assert notice.event.startswith("flagsvc ready: 1 toggle from file:")
 
 
-def test_ready_has_a_time_limit(tmp_path: Path) -> None:
+async def test_ready_has_a_time_limit(tmp_path: Path) -> None:
     """Without a configuration `ready` raises after the given seconds."""
     missing = create_app(ProxyOptions(flagsvc_url=(tmp_path / "none").as_uri(), client_keys="key", log_level="fatal"))
-
-    async def main() -> None:
-        async with missing:
-            with pytest.raises(TimeoutError):
-                await missing.ready(0.05)
-
-    asyncio.run(main())
+    async with missing:
+        with pytest.raises(TimeoutError):
+            await missing.ready(0.05)
 
 
 def test_other_keys(app: ProxyApp) -> None:

@@ -11,8 +11,6 @@ from flagsvc.testing import turns
 from support.evaluating import feature
 from unit.proxy.generation_scene import GenerationScene, Given, ask, left_over, running
 
-# ---- start and end
-
 
 def test_without_a_loop() -> None:
     """A feed is made for each environment, and nothing starts, stops or waits. The only environment has no name."""
@@ -49,14 +47,10 @@ async def test_draining() -> None:
     scene.generations.drain()
     scene.more |= {"refresh_interval": 1}
     scene.use({})
-    scene.made[1].serve()
-    await turns()
+    await scene.serve(1)
     assert scene.names == {"": 1} and scene.open("key") == [["only"]]
     assert ask(scene.generations.entrance, "/readyz").status == 503
     assert scene.generations.readiness.find_objection() == "draining"
-
-
-# ---- adding and removing
 
 
 async def test_adding_and_removing() -> None:
@@ -94,17 +88,12 @@ async def test_an_added_one_is_announced() -> None:
     scene.use({"a": {}, "b": {}, "c": {}})
     await turns()
     assert scene.log.lines == []
-    scene.made[1].serve()
-    await turns()
+    await scene.serve(1)
     assert [(line.level, line.event, line.fields) for line in scene.log.lines] == [("info", "flagsvc ready", {"environment": "b"})]
     scene.use({"a": {}, "b": {}})
     await turns()
-    scene.made[2].serve()
-    await turns()
+    await scene.serve(2)
     assert len(scene.log.lines) == 1
-
-
-# ---- keys and tokens
 
 
 async def test_other_keys_and_tokens() -> None:
@@ -156,9 +145,6 @@ async def test_keys_that_move() -> None:
     assert scene.open("one", "two", "key-b") == [["b"], 401, 401]
 
 
-# ---- replacing
-
-
 async def test_a_replacement_answers_when_it_is_ready() -> None:
     """Until then the environment before answers; then that stops, and the change is told and logged. Its counts go on."""
     scene = await running({"a": {}, "b": {}})
@@ -191,8 +177,7 @@ async def test_a_single_environment_is_replaced_like_one_of_several() -> None:
     scene.more |= {"client_keys": "both,new", "name_prefix": "x."}
     scene.use({})
     assert scene.open("both", "old", "new", "nobody") == [["only"], 401, 503, 401]
-    scene.made[1].serve("x.there")
-    await turns()
+    await scene.serve(1, "x.there")
     assert scene.open("both", "old", "new", "nobody") == [["x.there"], 401, ["x.there"], 401]
     assert scene.log.at("info") == ["an environment has other options now"]
     assert [line.fields for line in scene.log.lines] == [{}]
@@ -211,16 +196,6 @@ async def test_keys_while_a_replacement_is_waited_for() -> None:
     replacement.serve("x")
     await turns()
     assert scene.names == {"a": 1} and scene.open("one", "two", "three", "new") == [["x"], 401, ["x"], ["x"]]
-
-
-async def test_a_token_of_another_environment() -> None:
-    """It replaces the environment, and so does a token whose scope is in doubt. A token of the same scope is used at once."""
-    scene = await running({"a": {"flagsvc_api_token": "*:development.x"}})
-    scene.use({"a": {"flagsvc_api_token": "*:development.y"}})
-    assert scene.waiting == {} and scene.made[0].token == "*:development.y"
-    for number, token in enumerate(("*:production.z", "[]:production.z", "[]:production.y", "opaque"), 1):
-        scene.use({"a": {"flagsvc_api_token": token}})
-        assert scene.waiting == {"a": number} and scene.made[0].token == "*:development.y"
 
 
 async def test_a_key_that_moves_from_an_environment_that_is_being_replaced() -> None:
@@ -290,8 +265,7 @@ async def test_removing_while_a_replacement_is_waited_for() -> None:
     await turns()
     assert scene.names == {"b": 1} and scene.waiting == {}
     assert [each.calls[-1] for each in (scene.made[0], scene.made[2])] == ["stopped"] * 2
-    scene.made[2].serve()
-    await turns()
+    await scene.serve(2)
     assert scene.names == {"b": 1}
     scene.use({"a": {}, "b": {}})
     assert scene.names == {"a": 3, "b": 1}
@@ -303,12 +277,8 @@ async def test_the_end_while_a_replacement_is_waited_for() -> None:
     scene.use({"a": {"refresh_interval": 1}})
     await scene.generations.stop()
     assert [each.calls[-1] for each in scene.made] == ["stopped"] * 2
-    scene.made[1].serve()
-    await turns()
+    await scene.serve(1)
     assert scene.names == {"a": 0} and left_over() == []
-
-
-# ---- waiting
 
 
 async def test_waiting_for_all() -> None:
@@ -317,25 +287,12 @@ async def test_waiting_for_all() -> None:
     scene.generations.start()
     waiting = asyncio.ensure_future(scene.generations.wait_ready())
     await turns()
-    scene.made[0].serve()
-    await turns()
+    await scene.serve(0)
     assert scene.generations.is_ready and not waiting.done(), "b has not been tried"
     scene.made[1].fail()
     await waiting
     await scene.generations.stop()
     assert left_over() == []
-
-
-async def test_waiting_for_one_at_least() -> None:
-    """While all have failed, the first one that gets a configuration ends the wait."""
-    scene = GenerationScene({"a": {}, "b": {}})
-    waiting = asyncio.ensure_future(scene.generations.wait_ready())
-    for each in scene.made:
-        each.fail()
-    await turns()
-    assert not waiting.done() and not scene.generations.is_ready
-    scene.made[1].serve()
-    await waiting
 
 
 @pytest.mark.parametrize("change", ["remove", "replace", "add"])
@@ -374,9 +331,6 @@ async def test_a_wait_that_is_given_up() -> None:
     assert left_over() == []
 
 
-# ---- what a replacement must not do
-
-
 async def test_a_stored_configuration_replaces_only_a_missing_one() -> None:
     """Both a stored and a bootstrap configuration may be older than the served configuration: the upstream must have answered."""
     scene = await running({"a": {}})
@@ -405,8 +359,7 @@ async def test_origins_while_a_replacement_is_waited_for() -> None:
         return [b"access-control-allow-origin" in dict(each.headers()) for each in answers]
 
     assert allowed() == [True, True]
-    scene.made[2].serve()
-    await turns()
+    await scene.serve(2)
     assert allowed() == [False, True]
 
 

@@ -9,7 +9,6 @@ import pytest
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import Response
 from flagsvc.proxy.generations.environment import join_origins
-from flagsvc.testing import turns
 from unit.proxy.generation_scene import GenerationScene, Given, ask, begin, running, validate
 
 
@@ -37,16 +36,12 @@ def origin_of(scene: GenerationScene, key: str = "", **headers: str) -> str | No
     return None if found is None else found.decode()
 
 
-# ---- keys
-
-
 async def test_looking_up_tokens_from_now_on() -> None:
     """The option belongs to an environment, so it changes in a running process."""
     scene = await running({}, client_keys="key", flagsvc_api_token="t")
     scene.more["token_validation"] = "upstream"
     scene.use({})
-    scene.made[1].serve()
-    await turns()
+    await scene.serve(1)
     assert scene.generations.current.router is not None and scene.open("key") == [["only"]]
 
 
@@ -77,9 +72,6 @@ async def test_keys_are_validated_in_all_environments() -> None:
         ]
 
 
-# ---- origins
-
-
 @pytest.mark.parametrize(
     ("origins", "joined"),
     [
@@ -108,9 +100,6 @@ def test_origins_that_change() -> None:
     assert after.reached is before.reached and after.rest == before.rest and after.rest[b"GET"].statuses == {404: 1}
     scene.use({"a": {"cors_origin": "https://new", "client_keys": "k"}, "b": {"cors_origin": "https://b"}})
     assert scene.generations.current.service is after, "it is made again only if the origins differ"
-
-
-# ---- what services share
 
 
 def test_limits_are_those_of_the_process() -> None:
@@ -147,14 +136,7 @@ def test_counts_of_a_replaced_environment_go_on() -> None:
     assert scene.environment("b").service.resources[b"/proxy"].endpoints[b"GET"].counts.statuses == {}
 
 
-# ---- the holder of the process
-
-
-# ---- the operators' address
-
-
 async def metrics(service: Contract, path: str = "/metrics") -> str:
-    """Return the metrics."""
     answer = begin(service, path)
     response = answer if isinstance(answer, Response) else await answer
     return response.body.decode()
@@ -183,8 +165,7 @@ async def test_the_metrics_of_a_single_environment() -> None:
     scene.more["refresh_interval"] = 1
     scene.use({})
     assert "flagsvc_environment_pending 1.0" in await metrics(scene.generations.entrance, "/proxy/internal-backstage/prometheus")
-    scene.made[1].serve()
-    await turns()
+    await scene.serve(1)
     scene.open("key")
     text = await metrics(scene.generations.entrance, "/proxy/internal-backstage/prometheus")
     assert 'flagsvc_http_requests_total{method="GET",route="/proxy",status="200"} 2.0' in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -18,7 +19,6 @@ from unit.proxy.generation_scene import FakeFeed, GenerationScene
 
 ALL = Admission(0, False, TokenScope("production", None), True)
 OF_A = Admission(0, False, TokenScope("production", frozenset("a")), False)
-SERVER_OF_A = OF_A._replace(is_server=True)
 DOCUMENT = {"features": [feature("of-a", project="a"), feature("of-b", project="b")]}
 
 
@@ -28,7 +28,7 @@ class FakeAdmit:
     def __init__(self) -> None:
         self.opened: dict[str, Admission] = {}
         self.fault: Exception | None = None
-        self.meanwhile: Callable[[], Awaitable[None]] = no_more
+        self.meanwhile: Callable[[], Awaitable[None]] = AsyncMock()
         self.asked: list[str] = []
 
     def is_refused(self, token: str) -> bool:
@@ -56,7 +56,6 @@ class Scene(GenerationScene):
             feed.serve_document(DOCUMENT)
 
     async def find(self, token: str) -> Service | None:
-        """Return the service that a token opens."""
         return await self.generations.find(token, b"")
 
     def opens(self, token: str) -> Service | None:
@@ -82,7 +81,7 @@ class Scene(GenerationScene):
 async def test_a_service_for_some_projects() -> None:
     """It has their flags and no listed keys. Tokens of the same projects share a service, which counts for the environment."""
     scene = Scene()
-    scene.admit.opened |= {"one": OF_A, "two": OF_A, "server": SERVER_OF_A}
+    scene.admit.opened |= {"one": OF_A, "two": OF_A, "server": OF_A._replace(is_server=True)}
     service = await scene.find("one")
     assert service is not None and service is not scene.environment().service
     assert await scene.find("two") is await scene.find("server") is service
@@ -106,7 +105,7 @@ async def test_tokens_are_placed_again() -> None:
     assert await scene.find("token") is scene.environment("a").service
 
     async def get_ready() -> None:
-        scene.admit.meanwhile = no_more
+        scene.admit.meanwhile = AsyncMock()
         scene.made[1].serve_document(DOCUMENT)
         await turns()
         scene.admit.opened["token"] = ALL._replace(environment=1)
@@ -115,10 +114,6 @@ async def test_tokens_are_placed_again() -> None:
     assert scene.opens("token") is None
     scene.admit.meanwhile = get_ready
     assert await scene.find("token") is scene.environment("b").service is scene.opens("token")
-
-
-async def no_more() -> None:
-    """Do nothing."""
 
 
 async def test_more_services_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +210,7 @@ async def test_tokens_are_taken_back_all_the_time() -> None:
         await scene.find("token")
     assert caught.value.status == 503 and scene.opens("token") is None
     assert len(scene.admit.asked) == MAX_TRIES
-    scene.admit.meanwhile = no_more
+    scene.admit.meanwhile = AsyncMock()
     assert await scene.find("token") is scene.environment().service
 
 
@@ -250,19 +245,3 @@ async def test_an_environment_that_is_replaced_during_the_look_up() -> None:
     with pytest.raises(HttpError):
         await scene.find("other")
     assert scene.opens("other") is None
-
-
-async def test_what_tokens_open_in_the_words_of_the_real_server() -> None:
-    """Type, projects and environment are those that the upstream told, in the order of the question."""
-    scene = Scene()
-    scene.admit.opened |= {
-        "*:x.1": ALL,
-        "[]:x.2": Admission(0, True, TokenScope("x", frozenset("ba")), False),
-        "legacy": Admission(0, False, TokenScope("x", frozenset("a")), True),
-    }
-    assert await scene.generations._describe_tokens(["legacy", "unknown", "[]:x.2", "*:x.1"], b"") == [
-        {"token": "legacy", "type": "frontend", "projects": ["a"], "environment": "x"},
-        {"token": "[]:x.2", "type": "client", "projects": ["a", "b"], "environment": "x"},
-        {"token": "*:x.1", "type": "frontend", "projects": ["*"], "environment": "production"},
-    ]
-    assert all(scene.opens(token) is None for token in scene.admit.opened), "a question admits no token"

@@ -8,6 +8,7 @@ import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
@@ -15,11 +16,10 @@ from flagsvc.http.metrics import measure
 from flagsvc.proxy.api.metrics import KEPT, divided
 from flagsvc.proxy.application import ProxyRuntime
 from flagsvc.proxy.configuration import State
-from flagsvc.proxy.configuration.stores import FileStore, NoStore
+from flagsvc.proxy.configuration.stores import FileStore
 from flagsvc.proxy.generations import feeds as module
-from flagsvc.proxy.generations.feeds import make_storage
 from flagsvc.proxy.generations.setup import make_setup, next_setup
-from flagsvc.testing import MemoryStore, RecordingLog
+from flagsvc.testing import RecordingLog
 from support.apps_options import options as usual
 from support.environments import only
 
@@ -46,14 +46,6 @@ def warm(document: Path, **given: Any) -> ProxyRuntime:
 
     asyncio.run(main())
     return made
-
-
-def test_where_configurations_are_stored(tmp_path: Path) -> None:
-    """A provider given in code wins over the folder; `none` stores nothing."""
-    provider = MemoryStore()
-    assert make_storage(options(storage_provider=provider, storage=tmp_path.as_uri())) is provider
-    assert isinstance(make_storage(options(storage=tmp_path.as_uri())), FileStore)
-    assert isinstance(make_storage(options(storage="none")), NoStore)
 
 
 def test_a_new_world_inherits(document: Path) -> None:
@@ -83,18 +75,12 @@ def test_every_loop_is_counted(document: Path) -> None:
     made = only(ProxyRuntime(make_setup(options())))
     assert made.restarts() == {"polling": 0, "usage": 0}
     setup = make_setup(options(flagsvc_url=document.as_uri()))
-    setup.loops["reload"] = Beside()
+    setup.loops["reload"] = Mock(restarts=3)
     alone = ProxyRuntime(setup)
     assert only(alone).restarts() == {"polling": 0}
     restarts = next(row for row in KEPT if row.name == "flagsvc_loop_restarts")
     [measured] = measure(divided([restarts], alone.generations.sources), alone.generations.sources)
     assert measured.values == {("polling",): 0, ("reload",): 3}
-
-
-class Beside:
-    """A loop of the process that has count_loop_restarts something."""
-
-    restarts = 3
 
 
 @pytest.mark.parametrize("token", ["shop:production.new", "shop:production.old"])
@@ -154,46 +140,28 @@ def test_early_refusals_in_the_access_log() -> None:
     assert isinstance(milliseconds, float) and 0 <= milliseconds < 1000
 
 
-def test_stopping_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stopping_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A part that hangs or fails does not prevent the others from stopping. Connections are closed, and the failure is logged."""
     monkeypatch.setattr(module, "STOP_S", 0.05)
     log = RecordingLog()
     made = ProxyRuntime(make_setup(options(logger=log)))
-    closed: list[bool] = []
-
-    async def hang() -> None:
-        await asyncio.Event().wait()
-
-    async def fail() -> None:
-        raise RuntimeError("some-person")
-
-    async def close() -> None:
-        closed.append(True)
-
-    monkeypatch.setattr(only(made).poller, "stop", hang)
-    monkeypatch.setattr(only(made).reporter, "stop", fail)
+    close = AsyncMock()
+    monkeypatch.setattr(only(made).poller, "stop", asyncio.Event().wait)
+    monkeypatch.setattr(only(made).reporter, "stop", AsyncMock(side_effect=RuntimeError("some-person")))
     monkeypatch.setattr(only(made).upstream, "aclose", close)
 
-    async def main() -> None:
-        async with asyncio.timeout(20):
-            await made.generations.stop()
-
-    asyncio.run(main())
-    assert closed == [True]
+    await made.generations.stop()
+    assert close.await_count == 1
     assert log.at("warn", "error") == ["stopping took too long and was cut short", "stopping failed"]
     assert "some-person" not in repr(log.lines)
 
 
-def test_a_disk_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_disk_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking at the folder holds up neither start nor stop."""
     hanging = threading.Event()
     monkeypatch.setattr(FileStore, "find_exposed_mode", lambda store: hanging.wait(20) and None)
     made = ProxyRuntime(make_setup(options(storage=tmp_path.as_uri())))
-
-    async def main() -> None:
-        made.generations.start()
-        await made.generations.stop()
-
-    asyncio.run(main())
+    made.generations.start()
+    await made.generations.stop()
     assert not hanging.is_set()
     hanging.set()

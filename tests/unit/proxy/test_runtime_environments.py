@@ -1,37 +1,30 @@
-"""A running proxy with several environments on files: what they share, what a new event loop inherits, and how they change.
-
-A running proxy whose environments look up tokens: which of them a token opens while they come and go.
-"""
+"""A running proxy with several environments on files: what they share, what a new event loop inherits, and how they change."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from flagsvc import ConfigurationError, ExtensionError, create_app
-from flagsvc.engine.compile import compile_document
-from flagsvc.http.messages import GET, Request, Response
 from flagsvc.proxy.application import ProxyRuntime
-from flagsvc.proxy.configuration import ConfigurationDocument
 from flagsvc.proxy.generations.feeds import UpstreamSync, make_storage_key, make_usage_key
 from flagsvc.proxy.generations.setup import make_setup, next_setup
-from flagsvc.proxy.tokens import TokenGrant, TokenScope
 from flagsvc.settings.options import ProxyOptions
-from flagsvc.testing import RecordingLog, turns
+from flagsvc.testing import RecordingLog
 from support.aio import until
 from support.environments import feeds, only
+from support.polling import document
 
 
 def write(folder: Path, name: str, *toggles: str) -> str:
     """Write a document with these toggles, and return its URL."""
-    features = [{"name": each, "enabled": True, "strategies": [{"name": "default"}]} for each in toggles]
     path = folder / f"{name}.json"
-    path.write_text(json.dumps({"version": 2, "features": features}))
+    path.write_bytes(document(*toggles))
     return path.as_uri()
 
 
@@ -45,22 +38,18 @@ def options(folder: Path, given: Mapping[str, Mapping[str, object]], **more: Any
 
 
 def runtime(options: ProxyOptions, previous: ProxyRuntime | None = None) -> ProxyRuntime:
-    """Return a runtime with these options."""
     return ProxyRuntime(make_setup(options), previous)
 
 
 def renew(made: ProxyRuntime, options: ProxyOptions) -> None:
-    """Use other options."""
     made.generations.use(next_setup(made.generations.setup, options))
 
 
 def accepts(made: ProxyRuntime, name: str, key: str) -> bool:
-    """Return whether a client key opens an environment."""
     return made.generations.current.environments[name].service.keys.client.contains(key.encode())
 
 
 def toggles(environment: UpstreamSync) -> list[str]:
-    """Return the toggles that an environment serves."""
     return [] if environment.holder.current is None else list(environment.holder.current.names)
 
 
@@ -130,10 +119,6 @@ async def test_a_storage_folder_that_is_open_to_all(tmp_path: Path, mode: int, s
 
 async def test_options_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An application refuses wrong custom code and an environment that cannot be made, and goes on with its keys and options."""
-
-    def refuse(given: ProxyOptions) -> NoReturn:
-        raise ConfigurationError(["no storage"])
-
     app = create_app(options(tmp_path, {"a": {}}))
     async with app:
         await app.ready(20)
@@ -141,7 +126,7 @@ async def test_options_that_are_refused(tmp_path: Path, monkeypatch: pytest.Monk
         given: dict[str, dict[str, object]] = {"a": {"client_keys": "new"}, "b": {}}
         with pytest.raises(ExtensionError, match="does not exist"):
             app.renew(options(tmp_path, given | {"b": {"custom_strategies": "none.py"}}))
-        monkeypatch.setattr("flagsvc.proxy.generations.feeds.make_storage", refuse)
+        monkeypatch.setattr("flagsvc.proxy.generations.feeds.make_storage", Mock(side_effect=ConfigurationError(["no storage"])))
         with pytest.raises(ConfigurationError, match="no storage"):
             app.renew(options(tmp_path, given))
         assert list(feeds(app)) == ["a"] and app.options is before is app._runtime.generations.setup.options
@@ -149,55 +134,3 @@ async def test_options_that_are_refused(tmp_path: Path, monkeypatch: pytest.Monk
         monkeypatch.undo()
         app.renew(options(tmp_path, given))
         assert list(feeds(app)) == ["a", "b"] and accepts(app._runtime, "a", "new")
-
-
-TOKEN = "shop:development.caller"
-UP = "*:development.up"
-
-
-def unreachable(**tables: dict[str, Any]) -> ProxyOptions:
-    """Return options of environments of one upstream that cannot be reached."""
-    tables = {name: {"flagsvc_api_token": UP, "client_keys": name, **table} for name, table in tables.items()}
-    return ProxyOptions(
-        flagsvc_url="http://127.0.0.1:1/api",
-        token_validation="upstream",
-        storage="none",
-        log_level="fatal",
-        environments=tables,
-    )
-
-
-def fill(environment: UpstreamSync, toggle: str) -> None:
-    """Give an environment a configuration."""
-    feature = {"name": toggle, "project": "shop", "enabled": True, "strategies": []}
-    compiled = compile_document({"version": 2, "features": [feature]}, environment.setup.compile_options)
-    environment.holder.replace(compiled.snapshot, ConfigurationDocument(b"{}", '"v1"'), 0)
-    environment.holder.note_check(1.0)
-
-
-async def ask(runtime: ProxyRuntime) -> tuple[int, str]:
-    """Return the status for the token, and the body."""
-    admitted = runtime.service.admit(Request(GET, b"/proxy", b"", [(b"authorization", TOKEN.encode())], peer="192.0.2.1"))
-    answer = admitted if isinstance(admitted, Response) else admitted.handler.answer(admitted, b"")
-    answer = answer if isinstance(answer, Response) else await answer
-    return answer.status, answer.body.decode()
-
-
-async def test_a_narrower_environment_is_added() -> None:
-    """It takes no token away from the working environment until it has a configuration. Then it takes over."""
-    made = runtime(unreachable(wide={}))
-    made.generations.start()
-    wide = feeds(made)["wide"]
-    fill(wide, "of-wide")
-    assert wide.tokens is not None
-    wide.tokens.book.add(TOKEN, TokenGrant(False, TokenScope("development", frozenset({"shop"}))), 1e12)
-    status, body = await ask(made)
-    assert status == 200 and "of-wide" in body
-    renew(made, unreachable(wide={}, narrow={"project_name": "shop"}))
-    for _ in range(2):
-        assert await ask(made) == (status, body)
-    fill(feeds(made)["narrow"], "of-narrow")
-    await turns()
-    status, body = await ask(made)
-    assert status == 200 and "of-narrow" in body
-    await made.generations.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,16 +26,6 @@ from support.apps_options import options
 from support.option_samples import SAMPLES
 
 
-class Named:
-    """A strategy of any name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def is_enabled(self, parameters: object, context: object) -> bool:
-        return True
-
-
 @pytest.mark.parametrize(
     ("token", "environment"),
     [("a.b:production.secret", "production"), ("*:test.sec.ret", "test"), ("secret", "named"), ("se.cret", "named")],
@@ -48,29 +39,16 @@ def test_the_environment_of_the_upstream(token: str, environment: str) -> None:
 def test_every_setting_of_the_contract_has_an_option() -> None:
     """Each field of ServiceSettings is an option of the same name, or one that RENAMED names; none is left at its default."""
     samples = {BY_NAME[name].field: value for name, (_, value) in SAMPLES.items()}
-    samples |= {"custom_strategies": [Named("mine")], "rate_limit_burst": 1_000_000}
+    samples |= {
+        "custom_strategies": [SimpleNamespace(name="mine", is_enabled=lambda parameters, context: True)],
+        "rate_limit_burst": 1_000_000,
+    }
     names = [RENAMED.get(field.name, field.name) for field in fields(ServiceSettings)]
     given = {name: samples[name] for name in names if name != "upstream_environment"}
     plain, other = (make_setup(options(**each)).service_settings for each in ({}, given | {"flagsvc_api_token": "*:other.secret"}))
     assert not [field.name for field in fields(other) if getattr(plain, field.name) == getattr(other, field.name)]
     assert other.server_tokens == given["exp_server_side_sdk_config_tokens"]
     assert (other.base_path, other.app_name) == (given["proxy_base_path"], given["flagsvc_app_name"])
-
-
-def test_compiling_knows_the_options() -> None:
-    """The engine gets the hash encoding, the filters, the shape of variants and the custom code with its digest."""
-    given = options(
-        hash_encoding="utf8",
-        project_name="shop",
-        name_prefix="a.",
-        variant_feature_state=True,
-        custom_strategies=[Named("mine")],
-    )
-    compiling = make_setup(given).compile_options
-    assert (compiling.hash_encoding, compiling.project, compiling.name_prefix) == ("utf8", "shop", "a.")
-    assert compiling.variant_feature_state and list(compiling.custom_strategies) == ["mine"]
-    assert compiling.code_digest and compiling.code_digest != make_setup(options()).compile_options.code_digest
-    assert compiling.hostname
 
 
 def test_secrets_do_not_reach_the_log() -> None:
@@ -139,6 +117,7 @@ def test_custom_code_of_environments(tmp_path: Path) -> None:
     first, second = made.environments
     assert first.strategies is made.strategies and list(second.strategies.by_name) == ["own"]
     assert list(second.compile_options.custom_strategies) == ["own"]
+    assert first.compile_options.code_digest != second.compile_options.code_digest != ""
     with pytest.raises(ExtensionError, match="does not exist"):
         make_setup(divided(b={"custom_strategies": "none.py"}))
     with pytest.raises(ConfigurationError, match="upstreamCa"):
@@ -177,9 +156,6 @@ def test_renewed_setups_of_environments() -> None:
     for setup in (before, keyed):
         setup.log.warn("*:a.former client-key-b present-key *:a.present a-server-token")
     assert [line.event for line in log.lines] == ["*** *** *** *** ***"] * 2
-
-
-# ---- what decides
 
 
 SCOPED = {"flagsvc_api_token": "*:a.1"}

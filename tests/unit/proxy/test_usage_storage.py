@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from flagsvc.proxy.configuration.stores import FileRecordStore, FileStore, NoStore, SingleRecordStore
 from flagsvc.proxy.generations.feeds import make_record_store, make_unsent_usage, make_usage_key
 from flagsvc.proxy.generations.setup import make_setup
-from flagsvc.testing import MemoryRecordStore, MemoryStore
+from flagsvc.testing import MemoryStore
 from support.apps_options import options
-
-
-class Shelving(MemoryStore):
-    """A provider with shelves of its own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.record_stores: dict[str, MemoryRecordStore] = {}
-
-    def record_store(self, key: str) -> MemoryRecordStore:
-        """Return the shelf of a key."""
-        return self.record_stores.setdefault(key, MemoryRecordStore())
 
 
 def test_each_storage_has_a_record_store(tmp_path: Path) -> None:
@@ -31,8 +20,9 @@ def test_each_storage_has_a_record_store(tmp_path: Path) -> None:
     assert isinstance(make_record_store(FileStore(tmp_path), "key", "one"), FileRecordStore)
     assert isinstance(make_record_store(MemoryStore(), "key", "one"), SingleRecordStore)
     assert make_record_store(NoStore(), "key", "one") is None
-    provider = Shelving()
-    assert make_record_store(provider, "key", "one") is provider.record_stores["key"]
+    provider = Mock()
+    assert make_record_store(provider, "key", "one") is provider.record_store.return_value
+    provider.record_store.assert_called_with("key")
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,5 @@ def test_storage_without_home_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_host_name_is_what_hostname_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """The host name is HOSTNAME, or the machine's name if HOSTNAME is unset or empty."""
     monkeypatch.setattr(socket, "gethostname", lambda: "machine")
-    assert [defaults.host_name(each) for each in ({"HOSTNAME": "named"}, {"HOSTNAME": ""}, {})] == [
-        "named",
-        "machine",
-        "machine",
-    ]
+    found = [defaults.host_name(each) for each in ({"HOSTNAME": "named"}, {"HOSTNAME": ""}, {})]
+    assert found == ["named", "machine", "machine"]

@@ -30,9 +30,9 @@ logLevel = "info"
 
 @pytest.mark.parametrize("variable", ["FLAGSVC_CONFIG", "UNLEASH_CONFIG", None])
 def test_one_file_for_both_programs(variable: str | None, file: Path) -> None:
-    """The proxy ignores [server], and the server reads only [server]. Sources name the file and the table."""
+    """The proxy ignores [server], and the server reads only [server]. Sources name the file and the table. A flag wins."""
     file.write_text(BOTH)
-    environment, given = ({variable: str(file)}, None) if variable else ({}, file)
+    environment, given = ({variable: str(file)}, None) if variable else ({"FLAGSVC_CONFIG": "/nowhere"}, file)
     proxy = load(BASE | environment, given, {})
     assert (proxy.options.port, proxy.options.cors_max_age, proxy.warnings) == (3001, 5, [])
     server = load_server(HOME | environment, {}, given)
@@ -124,6 +124,7 @@ def test_files_of_secrets_go_by_the_file(file: Path) -> None:
     loaded = load({name: BASE[name] for name in BASE if "TOKEN" not in name}, file, {})
     assert loaded.options.flagsvc_api_token == "t0ken"
     assert str(file.parent / "token") in loaded.files
+    assert loaded.sources["flagsvcApiToken"] == f"file {file}, flagsvcApiTokenFile"
 
 
 def test_paths_of_variables_and_flags_go_by_the_working_directory(file: Path) -> None:

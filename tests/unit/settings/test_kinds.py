@@ -248,7 +248,7 @@ def test_extensions_in_code() -> None:
     """Objects are kept unchanged and shown by their type."""
     strategy = object()
     assert FILES.parse([strategy, "a.py"]) == (strategy, "a.py")
-    assert of.name_types((strategy, "a.py")) == ("(object)", "a.py")
+    assert of.name_types((strategy, "a.py")) == ("(object)", "a.py") and of.name_type(None) is None
 
 
 def test_a_logger_has_methods() -> None:
@@ -277,12 +277,6 @@ def test_nearest() -> None:
     assert of.nearest("PROT", ["PORT", "HOST"]) == "did you mean `PORT`?"
     assert of.nearest("prot", {"port": "the port"}) == "did you mean `the port`?"
     assert of.nearest("unlike", ["PORT"]) == ""
-
-
-def test_name_of_a_type() -> None:
-    """An object in code is shown by its type, because its repr may contain anything."""
-    assert of.name_type(None) is None
-    assert of.name_type(FILES) == "(Kind)"
 
 
 WITHOUT = {"rateLimitKey", "rateLimitAddress"}

@@ -1,4 +1,6 @@
-"""Flags, environment, file, default: every option from every source, precedence, sources of values, and all problems together.
+"""Flags, environment, file, default: precedence, sources of values, and all problems together.
+
+tests/wire/test_options_effect.py gives every option in every way.
 
 An option of the process needs another option that environments have (behaviour: Several environments).
 A deployment of the reference gets the reference's shape of a variant, others the contract's (decision 0003).
@@ -22,12 +24,8 @@ from support.settings_samples import BASE, base_without, kept_as, problems, toml
 
 SECRETS = [option.name for option in OPTIONS if option.secret]
 VARIABLES = [(name, variable.name) for name in SAMPLES for variable in BY_NAME[name].variables if not variable.holds_path]
-FILE_VARIABLES = [(name, variable.name) for name in SECRETS for variable in BY_NAME[name].variables if variable.holds_path]
-
 OF_FILES: dict[str, Any] = {name: SAMPLES[name][1] for name in ("customStrategies", "expCustomEnrichers")}
 """The options whose sample is a relative path."""
-
-every_sample = pytest.mark.parametrize("name", SAMPLES)
 
 
 def check(loaded: Loaded[ProxyOptions], name: str, source: str) -> None:
@@ -39,19 +37,13 @@ def check(loaded: Loaded[ProxyOptions], name: str, source: str) -> None:
     assert [text for text in loaded.warnings if "deprecated" not in text and text not in advised] == []
 
 
-@every_sample
-def test_every_option_by_flag(name: str) -> None:
-    """A flag sets the option and is its source."""
-    check(load(base_without(name), None, {name: SAMPLES[name][0]}), name, f"flag {BY_NAME[name].flag}")
-
-
 @pytest.mark.parametrize(("name", "variable"), VARIABLES)
 def test_every_option_by_every_variable(name: str, variable: str) -> None:
     """Each of an option's variables sets it: the specification's, the UNLEASH_ alias, the lower-case proxy ones."""
     check(load(base_without(name) | {variable: SAMPLES[name][0]}, None, {}), name, f"environment {variable}")
 
 
-@every_sample
+@pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("native", [False, True], ids=["text", "native"])
 def test_every_option_by_file(name: str, native: bool, file: Path) -> None:
     """The file sets the option under the specification's name, as text or as a native TOML value."""
@@ -62,24 +54,6 @@ def test_every_option_by_file(name: str, native: bool, file: Path) -> None:
         assert (getattr(loaded.options, BY_NAME[name].field), loaded.sources[name]) == (paths, f"file {file}")
     else:
         check(loaded, name, f"file {file}")
-
-
-@pytest.mark.parametrize(("name", "variable"), FILE_VARIABLES)
-def test_every_secret_by_a_file_named_in_a_variable(name: str, variable: str, tmp_path: Path) -> None:
-    """A variable can name the file of a secret. The line end is not part of the secret."""
-    path = tmp_path / "secret"
-    path.write_text(f"{SAMPLES[name][0]}\n")
-    check(load(base_without(name) | {variable: str(path)}, None, {}), name, f"environment {variable}")
-
-
-@pytest.mark.parametrize("name", SECRETS)
-def test_every_secret_by_a_file_named_in_flag_and_file(name: str, tmp_path: Path, file: Path) -> None:
-    """A flag, or an option in the configuration file, can name the file of a secret."""
-    path = tmp_path / "secret"
-    path.write_text(SAMPLES[name][0].replace(",", "\n"))
-    check(load(base_without(name), None, {f"{name}File": str(path)}), name, f"flag {BY_NAME[name].flag}-file")
-    file.write_text(toml(f"{name}File", str(path)))
-    check(load(base_without(name), file, {}), name, f"file {file}, {name}File")
 
 
 def test_defaults() -> None:
@@ -129,17 +103,6 @@ def test_blank_is_not_given(blank: str, file: Path) -> None:
     loaded = load(environment, file, {"environment": blank})
     assert (loaded.options.flagsvc_url, loaded.options.port) == ("http://other", 3000)
     assert (loaded.options.environment, loaded.options.log_level) == (None, "warn")
-
-
-def test_the_file_named_by_a_variable(file: Path) -> None:
-    """FLAGSVC_CONFIG, or its alias, names the configuration file unless a flag does."""
-    file.write_text("port = 4\n")
-    for variable in ("FLAGSVC_CONFIG", "UNLEASH_CONFIG"):
-        loaded = load(BASE | {variable: str(file)}, None, {})
-        assert (loaded.options.port, loaded.warnings) == (4, [])
-    other = file.with_name("other.toml")
-    other.write_text("port = 5\n")
-    assert load(BASE | {"FLAGSVC_CONFIG": str(file)}, other, {}).options.port == 5
 
 
 def test_client_keys_beat_proxy_secrets(file: Path) -> None:
@@ -303,6 +266,7 @@ def test_a_file_given_higher_up_wins(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("from-file")
     loaded = load(BASE, None, {"flagsvcApiTokenFile": str(tmp_path / "token")})
     assert (loaded.options.flagsvc_api_token, loaded.warnings) == ("from-file", [])
+    assert loaded.sources["flagsvcApiToken"] == "flag --api-token-file"
 
 
 @pytest.mark.parametrize(
@@ -323,12 +287,6 @@ def test_variables_that_were_not_set_for_us(variable: str, value: str) -> None:
     """Variables that Kubernetes sets for a service, and variables with other prefixes, give no warning."""
     loaded = load(BASE | {variable: value}, None, {})
     assert loaded.warnings == [] and loaded.options.port == 3000
-
-
-def test_a_document_in_a_file_needs_no_token() -> None:
-    """With a file: URL no API token is required."""
-    environment = {"FLAGSVC_URL": "file:///etc/flags.json", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
-    assert load(environment, None, {}).options.flagsvc_api_token == ""
 
 
 def test_resolving_never_raises(tmp_path: Path) -> None:
@@ -401,11 +359,7 @@ FOLLOWS = "environment UNLEASH_URL, as the reference answers"
         (OURS | {"UNLEASH_URL": UPSTREAM}, False, "default"),
         (REFERENCE | {"FLAGSVC_URL": " "}, True, FOLLOWS),
         (TOKENS | {"FLAGSVC_URL": UPSTREAM}, False, "default"),
-        (
-            REFERENCE | {"FLAGSVC_VARIANT_FEATURE_STATE": "false"},
-            False,
-            "environment FLAGSVC_VARIANT_FEATURE_STATE",
-        ),
+        (REFERENCE | {"FLAGSVC_VARIANT_FEATURE_STATE": "false"}, False, "environment FLAGSVC_VARIANT_FEATURE_STATE"),
         (OURS | {"UNLEASH_VARIANT_FEATURE_STATE": "true"}, True, "environment UNLEASH_VARIANT_FEATURE_STATE"),
     ],
 )

@@ -1,12 +1,12 @@
 """A place that could not be read is one problem: options that may be there are not called missing.
 
-The options of a running process, and those that it reloads without a restart.
 Options that have no effect without another option.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -177,20 +177,13 @@ def test_a_misspelt_option_that_environments_share(tmp_path: Path) -> None:
     del tables["a"]["flagsvcUrl"]
     file = write_toml(tmp_path / "flagsvc.toml", tables, head="flagsvcUrll = 'http://h/api'\nclientKeysl = 'k'")
     *wrong, told = problems({}, file)
-    assert wrong == [
-        unknown("flagsvcUrl", f"file {file}"),
-        unknown("clientKeys", f"file {file}"),
-    ]
+    assert wrong == [unknown(name, f"file {file}") for name in ("flagsvcUrl", "clientKeys")]
     assert told.startswith("environments.a: clientKeys is required")
 
 
 @pytest.mark.parametrize(
     ("url", "is_named"),
-    [
-        ("http://h/api", True),
-        ("file:///flags.json", False),
-        ("https://gitlab.com/api/v4/feature_flags/unleash/1", False),
-    ],
+    [("http://h/api", True), ("file:///flags.json", False), ("https://gitlab.com/api/v4/feature_flags/unleash/1", False)],
 )
 def test_what_may_be_in_place_of_keys(url: str, is_named: bool) -> None:
     """If keys are missing, the problem names the look-up of tokens, unless this upstream has none."""
@@ -198,13 +191,6 @@ def test_what_may_be_in_place_of_keys(url: str, is_named: bool) -> None:
     [told] = problems(more)
     assert told.startswith("clientKeys is required: set FLAGSVC_PROXY_CLIENT_KEYS, --client-keys or clientKeys in ")
     assert (', or tokenValidation = "upstream"' in told) is is_named
-
-
-def test_the_options_that_may_change_while_the_proxy_runs() -> None:
-    """Only keys and tokens can be reloaded. They are secrets, and files can give them."""
-    rows = [option for option in OPTIONS if option.reloads]
-    assert [row.name for row in rows] == ["flagsvcApiToken", "clientKeys", "expServerSideSdkConfig.tokens"]
-    assert all(row.secret and not row.in_code_only for row in rows)
 
 
 ALONE = [option.name for option in OPTIONS if option.needs]
@@ -218,13 +204,9 @@ def test_an_option_without_the_one_it_needs(name: str) -> None:
         load(BASE | {variable: "/some/file"}, None, {})
     told = f"{name} (environment {variable}): has no effect without {BY_NAME[name].needs}; give both, or neither"
     assert caught.value.problems == (told,)
+    alone: dict[str, Any] = {BY_NAME[name].field: "/some/file"}
     with pytest.raises(ConfigurationError, match=f"{BY_NAME[name].field}: has no effect without "):
-        ProxyOptions(
-            flagsvc_url="http://h/api",
-            flagsvc_api_token="t",
-            client_keys="k",
-            **{BY_NAME[name].field: "/some/file"},  # type: ignore[arg-type]
-        )
+        ProxyOptions(flagsvc_url="http://h/api", flagsvc_api_token="t", client_keys="k", **alone)
 
 
 def test_what_is_wrong_anyway_is_told_once() -> None:

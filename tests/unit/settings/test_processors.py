@@ -25,6 +25,7 @@ def sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("own", "files", "number"),
     [
+        ("", {}, 16),
         ("0::/", {}, 16),
         ("0::/", {"cpu.max": "max 100000"}, 16),
         ("0::/a/b", {"a/b/cpu.max": "250000 100000"}, 3),
@@ -39,18 +40,13 @@ def sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_the_least_of_all_limits_counts(own: str, files: dict[str, str], number: int, tmp_path: Path) -> None:
     """The smallest limit counts. A fractional quota is rounded up, and an unreadable quota is no limit."""
-    (tmp_path / "own").write_text(f"{own}\n")
+    if own:
+        (tmp_path / "own").write_text(f"{own}\n")
     for name, text in files.items():
         file = tmp_path / "groups" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{text}\n")
     assert processors(tmp_path / "groups", tmp_path / "own") == number
-
-
-@pytest.mark.usefixtures("sixteen")
-def test_without_control_groups(tmp_path: Path) -> None:
-    """Without control groups the number is the process's CPU affinity."""
-    assert processors(tmp_path / "groups", tmp_path / "own") == 16
 
 
 def test_processors_of_this_machine() -> None:

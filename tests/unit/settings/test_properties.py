@@ -37,22 +37,8 @@ BOUNDED = settings(max_examples=examples(80), deadline=None, suppress_health_che
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 """Includes lone surrogates, which os.environ contains for bytes that are not UTF-8."""
 
-PLAUSIBLE = st.sampled_from(
-    [
-        *(text for text, _ in SAMPLES.values()),
-        "true",
-        "1",
-        "0",
-        "-1",
-        "a,b",
-        "*",
-        "none",
-        "file:",
-        "[::1]",
-        "http://[",
-        "::ffff:1.2.3.4/8",
-    ]
-)
+ODD = ("true", "1", "0", "-1", "a,b", "*", "none", "file:", "[::1]", "http://[", "::ffff:1.2.3.4/8")
+PLAUSIBLE = st.sampled_from([*(text for text, _ in SAMPLES.values()), *ODD])
 TEXT = PLAUSIBLE | ANY_TEXT
 VARIABLES = sorted({variable.name for option in OPTIONS for variable in option.variables})
 NAMES = st.sampled_from([*VARIABLES, "HOME", "XDG_STATE_HOME", "LOGNAME", "FLAGSVC_CONFIG", "UNLEASH_PORT"])
@@ -68,16 +54,8 @@ SECRET = "S3CRET"
 SECRET_TEXTS = st.builds("{}{}{}".format, ANY_TEXT, st.just(SECRET), ANY_TEXT)
 SECRET_VARIABLES = sorted({variable.name for option in OPTIONS if option.secret for variable in option.variables})
 URL_VARIABLES = ["FLAGSVC_URL", "UNLEASH_URL", "HTTP_PROXY", "https_proxy", "EXP_BOOTSTRAP_URL"]
-SECRET_URLS = st.sampled_from(
-    [
-        f"http://u:{SECRET}@h",
-        f"ftp://{SECRET}@h/x",
-        f"http://h:p/?s={SECRET}",
-        f"*:dev.{SECRET}",
-        f"http://u:/{SECRET}@h:x",
-        f"x:{SECRET}",
-    ]
-)
+URLS = ("http://u:{}@h", "ftp://{}@h/x", "http://h:p/?s={}", "*:dev.{}", "http://u:/{}@h:x", "x:{}")
+SECRET_URLS = st.sampled_from([url.format(SECRET) for url in URLS])
 
 
 def attempt(make: Callable[[], ProxyOptions]) -> tuple[ProxyOptions | None, tuple[str, ...]]:

@@ -159,19 +159,12 @@ REPLACED = {
 OURS = {variable.name for option in (*OPTIONS, *SERVER_OPTIONS) for variable in option.variables}
 
 
-@pytest.mark.parametrize(("name", "ours"), REPLACED.items())
-def test_a_line_says_what_it_is_called_here(name: str, ours: str) -> None:
-    """The warning has the foreign variable and our variable, but never the value."""
-    (line,) = [text for text in resolve({name: "s3cret"}, None, {}).warnings if name in text]
-    assert line.startswith(f"environment {name}: ") and ours in line
-    assert "s3cret" not in line and "\n" not in line
-
-
-def test_all_at_once_are_a_line_each() -> None:
-    """Each foreign variable has its own warning, also if the options of flagsvc are set."""
-    both = dict.fromkeys(REPLACED, "x") | {"FLAGSVC_URL": "http://h/api", "FLAGSVC_API_TOKEN": "t"}
-    *told, last = resolve(both, None, {}).warnings
+def test_a_line_says_what_it_is_called_here() -> None:
+    """Each foreign variable has its own line with our variable, but without the value, also if the options of flagsvc are set."""
+    *told, last = resolve(dict.fromkeys(REPLACED, "s3cret") | BASE, None, {}).warnings
     assert [text.split(":")[0] for text in told] == [f"environment {name}" for name in sorted(REPLACED)]
+    assert [name for name, line in zip(sorted(REPLACED), told, strict=True) if REPLACED[name] not in line] == []
+    assert "s3cret" not in str(told) and "\n" not in "".join(told)
     assert last == "environment: `flagsvc migrate` translates the variables of Unleash Edge, all at once"
 
 
@@ -205,17 +198,16 @@ def test_no_row_is_a_variable_that_we_read() -> None:
     assert words <= OURS | {*VARIABLES} | {"SSL_CERT_FILE"}
 
 
-@pytest.mark.parametrize("name", ["STRICT", "DELTA", "OTEL_EXPORTER_OTLP_ENDPOINT", "SENTRY_DSN", "RUST_LOG", "EDGE_URL"])
-def test_every_variable_of_edge_has_a_hint(name: str) -> None:
-    """What has no equivalent, and what needs nothing, is named too, beside a variable that only Edge uses."""
-    assert list(foreign({name: "s3cret"})) == []
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        *((name, "") for name in ("STRICT", "DELTA", "OTEL_EXPORTER_OTLP_ENDPOINT", "SENTRY_DSN", "RUST_LOG", "EDGE_URL")),
+        ("BASE_PATH", "use PROXY_BASE_PATH"),
+        ("ALLOW_LIST", "flagsvc has no equivalent: allow and deny addresses"),
+        ("CLIENT_KEEPALIVE_TIMEOUT", "nothing to set: connections"),
+    ],
+)
+def test_every_variable_of_edge_has_a_hint(name: str, hint: str) -> None:
+    """Beside a variable that only Edge uses: a name to use, that there is no equivalent, or that nothing is to be set."""
     lines = list(foreign({name: "s3cret", "UPSTREAM_URL": "x"}))
-    assert [line for line in lines if line.startswith(f"environment {name}: flagsvc does not read it; ")]
-
-
-def test_a_hint_says_what_to_do() -> None:
-    """There are three kinds of hints: a name to use, no equivalent, nothing to set."""
-    told = "\n".join(foreign({"TOKENS": "x", "ALLOW_LIST": "x", "CLIENT_KEEPALIVE_TIMEOUT": "x"}))
-    assert "TOKENS: flagsvc does not read it; use FLAGSVC_API_TOKEN" in told
-    assert "ALLOW_LIST: flagsvc does not read it; flagsvc has no equivalent: allow and deny addresses" in told
-    assert "CLIENT_KEEPALIVE_TIMEOUT: flagsvc does not read it; nothing to set: connections" in told
+    assert [line for line in lines if line.startswith(f"environment {name}: flagsvc does not read it; {hint}")]

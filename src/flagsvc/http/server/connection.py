@@ -253,6 +253,7 @@ class Connection(Stream):
         parser = self.parser
         call = parser.call
         call.handler = self.contract
+        call.use_spare_key()
         admitted = self.contract.check_head(call)
         if call.request.method == CONNECT:
             parser.persistence = parsing.ENDS  # bytes of another protocol may follow

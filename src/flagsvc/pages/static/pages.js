@@ -169,7 +169,7 @@ document.addEventListener("submit", async (event) => {
   if (button?.hasAttribute("data-busy")) {
     event.preventDefault();
     event.stopImmediatePropagation();
-  } else if (form.method === "post" && !form.closest(".who")) {
+  } else if ((form.method === "post" || button?.matches(".switch")) && !form.closest(".who")) {
     unsay();
     setBusy(button, true);
     if (form.dataset.hxBoost || !document.body.dataset.alive) return;
@@ -353,6 +353,7 @@ document.addEventListener("change", ({ target }) => {
 });
 
 window.addEventListener("pageshow", () => {
+  document.querySelectorAll("[data-busy]").forEach((each) => setBusy(each, false));
   for (const each of document.querySelectorAll(`${TICKS}:checked`)) ticked.add(each.value);
   countTicked();
 });
@@ -368,12 +369,19 @@ function closePanels(which) {
   }
 }
 
+// On a phone the sections are a row that scrolls.
+function showSection() {
+  const here = document.querySelector(".side [aria-current]");
+  if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetWidth / 2;
+}
+
 function finish() {
   localTimes();
   localHours();
   showCopying(document);
 }
 
+showSection();
 takeCode();
 document.addEventListener("htmx:after:swap", () => { finish(); tickAgain(); });
 finish();

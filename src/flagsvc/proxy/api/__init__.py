@@ -6,6 +6,7 @@
 This package knows statuses, headers and bodies. It refuses to know sockets, the upstream server and how a toggle is decided.
 
 - The routes: `dialects.py` has the routes of each API, `operations.py` has the rest.
+- What OpenFeature providers get for a flag: `ofrep.py`, as other forms of the bytes of `/proxy`.
 - Which environment answers: `Router.check_head` in `router.py` looks the key up in its `KeyTable`, and passes the request on to the
   `Service` of that environment, else to that of the process. `Entrance` says which generation answers.
 - A refused key: `Service.check` calls `KeyCheck.find_key` of `http/keys.py`, which raises the 401 or 403; with rate limits

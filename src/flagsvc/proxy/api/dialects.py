@@ -13,11 +13,12 @@ from typing import Any
 from flagsvc.http import reports, token_questions
 from flagsvc.http.call import Handler
 from flagsvc.http.route import Parameter
-from flagsvc.http.shapes import Array, Named, Object, Record, Shape
+from flagsvc.http.shapes import Anything, Array, Named, Object, Record, Shape
 from flagsvc.proxy.api import schemas
 from flagsvc.proxy.api.client import Features, Metrics, Register
 from flagsvc.proxy.api.evaluation import Listing, Lookup, SingleLookup
 from flagsvc.proxy.api.impact import make_browser_impact
+from flagsvc.proxy.api.ofrep import FlagShape, OfrepFormat, OneFlag, StateShape
 from flagsvc.proxy.api.operations import OPERATIONS, WELCOME
 from flagsvc.proxy.api.route import TEXT, Auth, Condition, Dialect, DialectParts, Limit, ProxyRoute
 from flagsvc.proxy.api.server_side import (
@@ -353,7 +354,76 @@ CLIENT = Dialect(
 )
 
 
-DIALECTS: tuple[Dialect, ...] = (PROXY, FRONTEND, CLIENT)
+# ---- /ofrep, which every OpenFeature provider for remote evaluation speaks
+
+OFREP_PREFIX = "/ofrep"
+FLAGS_PATH = f"{OFREP_PREFIX}/v1/evaluate/flags"
+ONE_FLAG = f"{FLAGS_PATH}/"
+EVALUATED = Named(
+    "OfrepFlag",
+    Record(
+        {
+            "key": TEXT,
+            "value": Anything(),
+            "reason": TEXT,
+            "variant": TEXT,
+            "metadata": Object(),
+            "errorCode": TEXT,
+            "errorDetails": TEXT,
+        },
+        required=("key",),
+        closed=True,
+    ),
+)
+ALL_EVALUATED = Named("OfrepFlags", Record({"flags": Array(EVALUATED)}, required=("flags",), closed=True))
+EVALUATES = Named("OfrepContext", Record({"context": Object({"targetingKey": Anything()})}, required=("context",)))
+OFREP_ERROR = Named(
+    "OfrepError", Record({"key": TEXT, "errorCode": TEXT, "errorDetails": TEXT}, required=("errorCode",), closed=True)
+)
+BY_TARGET: Columns = {
+    "method": "POST",
+    "body": EVALUATES,
+    "example": {"context": {"targetingKey": "7", "region": "eu"}},
+    "limit": Limit.BODY,
+    "tag": "ofrep",
+}
+
+OFREP = Dialect(
+    name="ofrep",
+    prefixes=(OFREP_PREFIX,),
+    wire_format=OfrepFormat(),
+    routes=(
+        ProxyRoute(
+            path=FLAGS_PATH,
+            handler="bulk",
+            summary="Evaluate every toggle, for OpenFeature providers in browsers and apps",
+            description="A toggle that is off is listed, too. If its variants have payloads, the value is the payload of the "
+            "variant, and the key `NAME:enabled` tells whether the toggle is on.",
+            result=ALL_EVALUATED,
+            auth=Auth.CLIENT,
+            **BY_TARGET,
+        ),
+        ProxyRoute(
+            path=f"{ONE_FLAG}{{name}}",
+            handler="one",
+            summary="Evaluate one toggle, for OpenFeature providers on servers",
+            result=EVALUATED,
+            auth=Auth.EITHER,
+            **BY_TARGET,
+        ),
+    ),
+    handlers={
+        "bulk": lambda parts: Lookup(parts.evaluator, True),
+        "one": lambda parts: OneFlag(
+            f"{parts.settings.base_path}{ONE_FLAG}", parts.with_shape(FlagShape()), parts.with_shape(StateShape())
+        ),
+    },
+    shapes=(EVALUATED, ALL_EVALUATED, EVALUATES, OFREP_ERROR),
+    error=OFREP_ERROR,
+)
+
+
+DIALECTS: tuple[Dialect, ...] = (PROXY, FRONTEND, CLIENT, OFREP)
 
 
 def routes_of(dialects: Sequence[Dialect]) -> tuple[ProxyRoute, ...]:

@@ -30,6 +30,7 @@ class ServiceSettings:
     enable_oas: bool = False
     enable_all_endpoint: bool = False
     dialects: tuple[str, ...] = ("proxy", "frontend", "client")
+    ofrep: bool = False
     cors_allowed_headers: tuple[str, ...] = ()
     cors_credentials: bool = False
     cors_exposed_headers: tuple[str, ...] = ("ETag",)
@@ -58,6 +59,11 @@ class ServiceSettings:
     max_staleness: int = 0
     age_header: str | None = None
     admin_address: str | None = None
+
+    @property
+    def spoken(self) -> tuple[str, ...]:
+        """The dialects that are not switched off. OFREP has a switch of its own, `ofrep`, for it tells more than the others."""
+        return (*self.dialects, "ofrep") if self.ofrep else self.dialects
 
     @property
     def without_admin_address(self) -> bool:

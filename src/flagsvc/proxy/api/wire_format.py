@@ -12,6 +12,7 @@ import msgspec
 from mypy_extensions import mypyc_attr
 
 from flagsvc.engine.context import Context
+from flagsvc.engine.features import Toggle, ToggleOutcome
 from flagsvc.engine.fragments import CLOSE, OPEN, PLAIN, AnswerShape
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.body import LookupBody, read_lenient_lookup, read_lookup
@@ -116,11 +117,12 @@ class FrontendShape(AnswerShape):
     def __init__(self, name: bytes = b"f", opening: bytes = OPEN, closing: bytes = CLOSE) -> None:
         super().__init__(name, opening, closing)
 
-    def fragment(self, plain: bytes, enabled: bool) -> bytes:
+    def fragment(self, outcome: ToggleOutcome, toggle: Toggle | None) -> bytes:
         """Return the fragment of a toggle. The end of a plain one is fixed: the end of the variant and the impression flag."""
+        plain = outcome.fragment
         at = plain.rindex(IMPRESSION)
         variant, flag = plain[:at], plain[at + len(IMPRESSION) : -1]
-        state = STATES[1 if enabled else 0]
+        state = STATES[1 if outcome.enabled else 0]
         if not variant.endswith(state):
             variant += state
         return b"".join([variant, IMPRESSION, flag, b',"impression_data":', flag, b"}"])

@@ -147,6 +147,7 @@ class Services:
             without_keys(setup.service_settings),
             cors_origin=join_origins(each.cors_origin for each in of_parts),
             enable_all_endpoint=any(each.enable_all_endpoint for each in of_parts),
+            ofrep=any(each.ofrep for each in of_parts),
         )
         if before is not None and before.settings == settings:
             return before

@@ -50,6 +50,7 @@ CALLERS_ONLY = frozenset(
         "enricher_timeout",
         "exp_custom_enrichers",
         "max_staleness",
+        "ofrep",
     }
 )
 """The options of an environment that its upstream side does not depend on. Of the upstream's token only the scope counts there."""

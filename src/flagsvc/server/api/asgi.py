@@ -20,7 +20,7 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.http_errors import NO_TLS
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Response
 from flagsvc.http.reached_limits import CONNECTIONS, MEMORY
-from flagsvc.server.api.authorization import FRONTEND_API
+from flagsvc.server.api.authorization import FRONTEND_API, OFREP_API
 from flagsvc.server.api.pipeline import QUERY_LIMIT, Pipeline, RoutedRequest
 from flagsvc.server.api.route import Auth
 from flagsvc.server.store.keyring import MOST_S
@@ -44,7 +44,7 @@ MakeFrontend = Callable[[Executor, Executor], Contract]
 class FlagServerContract(Contract):
     """Answers requests. `close` waits for its threads and ends them.
 
-    `make_frontend` makes what answers below `/api/frontend`; without it, these paths are unknown.
+    `make_frontend` makes what answers below `/api/frontend` and `/ofrep`; without it, these paths are unknown.
     """
 
     def __init__(self, pipeline: Pipeline, make_frontend: MakeFrontend | None = None) -> None:
@@ -74,7 +74,7 @@ class FlagServerContract(Contract):
 
     def _check_head(self, call: Call, request: RoutedRequest) -> Call | Response:
         """Do what `check_head` does, with the tokens in memory."""
-        if self._frontend is not None and request.area == FRONTEND_API:
+        if self._frontend is not None and request.area in (FRONTEND_API, OFREP_API):
             return self._frontend.check_head(call)
         call.handler = FunctionHandler(partial(self._answer, request))
         return self._pipeline.check_head(call, request)

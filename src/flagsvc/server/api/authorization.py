@@ -31,9 +31,9 @@ from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.actors import Actor, ClientToken
 from flagsvc.server.store.resources.projects import project_of_feature, project_of_field, project_of_segment
 
-API, ADMIN_API, CLIENT_API, FRONTEND_API = "/api", "/api/admin", "/api/client", "/api/frontend"
+API, ADMIN_API, CLIENT_API, FRONTEND_API, OFREP_API = "/api", "/api/admin", "/api/client", "/api/frontend", "/ofrep"
 PAGES = "/ui"
-AREAS = (CLIENT_API, ADMIN_API, FRONTEND_API, API, PAGES)
+AREAS = (CLIENT_API, ADMIN_API, FRONTEND_API, OFREP_API, API, PAGES)
 BEARER = re.compile(r"^bearer\s+", re.IGNORECASE)
 PERSONAL = "user:"
 BACKEND = ("client", "backend")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from flagsvc.core.direction import isolate
 from flagsvc.engine.context import FIELDS, Context
 from flagsvc.engine.operators import (
     DATE,
@@ -212,7 +213,7 @@ def words_without(constraints: Iterable[Json]) -> list[str]:
         test = compile_constraint(spec)
         if isinstance(test, FieldPredicate) and test.name and test.name not in ALWAYS_THERE:
             fits[test.name] = fits.get(test.name, True) and test.test(nobody)
-    return [f"Users without `{name}` {'fit' if each else 'do not fit'}." for name, each in fits.items()]
+    return [f"Users without `{isolate(name)}` {'fit' if each else 'do not fit'}." for name, each in fits.items()]
 
 
 def legal_values(tx: Tx, rows: Iterable[Json]) -> dict[str, dict[str, None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flagsvc.core.direction import isolate
 from flagsvc.pages.forms import Form, read_values
 from flagsvc.server.pages.edits import Rows, differences
 from flagsvc.server.pages.flags import project_choices
@@ -62,7 +63,9 @@ def change(tx: Tx, name: str, body: Json) -> None:
 
 def told(shown: Json) -> Json:
     """Return a form with words for what is no text."""
-    words = "; ".join(f"{each['value']}: {each['description']}".removesuffix(": ") for each in shown["values"])
+    words = "; ".join(
+        ": ".join([isolate(each[part]) for part in ("value", "description") if each[part]]) for each in shown["values"]
+    )
     return {**shown, "stickiness": "yes" if shown["stickiness"] else "no", "words": words}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from flagsvc.core.direction import isolate
 from flagsvc.http.answers import Answer
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.environments import CREATE
@@ -117,7 +118,7 @@ ENVIRONMENT = Resource(
     read=read,
     body_of=body_of,
     more=more,
-    retyped=lambda typed: f"You typed the type {typed['type']}.",
+    retyped=lambda typed: f"You typed the type {isolate(typed['type'])}.",
     place="environment",
     sentence=NOT_DONE,
     stays=True,

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from flagsvc.core.direction import isolate_marked
 from flagsvc.engine.parse import parse_strategy
 from flagsvc.engine.reading import as_object
 from flagsvc.http.answers import Answer
@@ -17,7 +18,6 @@ from flagsvc.server.api.route import Handler
 from flagsvc.server.pages.flag_snippets import list_snippets
 from flagsvc.server.pages.flag_use import read_use
 from flagsvc.server.pages.flags import SWITCH, is_protected, may, production_first
-from flagsvc.server.pages.history import unmarked
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, go_to, page, see_other
 from flagsvc.server.pages.sign_in import local_page
@@ -81,7 +81,7 @@ def read_history(tx: Tx, name: str) -> tuple[list[Json], int]:
     wanted = EventSearch(filters={"feature": [name]}, all_projects=True, limit=SHOWN_EVENTS)
     found, total = events.search(tx, wanted)
     shown = ("id", "createdAt", "createdBy", "way", "tokenName")
-    return [{part: each[part] for part in shown} | {"words": unmarked(each["summary"])} for each in found], total
+    return [{part: each[part] for part in shown} | {"words": isolate_marked(each["summary"])} for each in found], total
 
 
 def read_flag(tx: Tx, name: str) -> Json:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from flagsvc.core.direction import isolate_quoted
 from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import check
 from flagsvc.pages.forms import Form
@@ -173,7 +174,7 @@ def read_link(call: ApiCall) -> Json:
 def change_link(call: ApiCall, work: Callable[[Tx, str, str], object]) -> Answer:
     """Do work on a link of the flag in one transaction, given project and flag; or show the page with what is wrong."""
     name, typed = call.params["featureName"], read_link(call)
-    changed = changed_meanwhile(CHANGED_LINK.format_map(typed))
+    changed = changed_meanwhile(isolate_quoted(CHANGED_LINK.format_map(typed)))
 
     def again(look: Look) -> Answer:
         if look is changed:

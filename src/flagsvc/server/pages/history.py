@@ -5,12 +5,13 @@ A page that saves nothing because someone else changed the same meanwhile says w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode
 
+from flagsvc.core.direction import isolate_marked
 from flagsvc.http.answers import Answer, encode
 from flagsvc.pages.headers import PAGE_HEADERS
 from flagsvc.server.api.admin.events import ID
@@ -39,6 +40,18 @@ RANGES: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": t
 """What LAST may be. It counts where no day is given."""
 FILTERS = ("q", *EXACT, ACTOR, *DAYS, LAST)
 """What the address may have besides the number of the page."""
+WORDS: Final = {
+    "feature": "flag",
+    "project": "project",
+    "environment": "environment",
+    "type": "what",
+    ACTOR: "who",
+    "way": "how",
+    "groupId": "done together",
+    "from": "from",
+    "to": "to",
+}
+"""Filter → what the page calls it."""
 LAST_EVENTS: Final = 10_000
 """The events whose authors the filter offers: to look at all of 100,000 takes 80 ms."""
 LINES: Final = "/history.jsonl"
@@ -64,6 +77,7 @@ def show(call: ApiCall) -> Answer:
         "most_lines": MOST_LINES,
         "filters": {name: given.get(name, "") for name in FILTERS},
         "choices": offered,
+        "active": list(describe_filters(given, offered)),
         "address": urlencode(given),
         "ranges": [describe_range(given, each) for each in RANGES],
     }
@@ -84,6 +98,14 @@ def describe_range(given: dict[str, str], name: str) -> Json:
     """Return the filters for the last hour, day or week, as an address, and whether they are chosen."""
     address = urlencode(without(given, *DAYS) | {LAST: name})
     return {"name": name, "address": address, "chosen": given.get(LAST) == name}
+
+
+def describe_filters(given: dict[str, str], offered: dict[str, list[dict[str, str]]]) -> Iterator[Json]:
+    """Give the filters that are on: each in words, and the address without it."""
+    texts = {(name, each["value"]): each["text"] for name, rows in offered.items() for each in rows}
+    for name, word in WORDS.items():
+        if name in given:
+            yield {"words": f"{word}: {texts.get((name, given[name]), given[name])}", "without": urlencode(without(given, name))}
 
 
 def read_search(call: ApiCall, given: dict[str, str]) -> EventSearch:
@@ -140,7 +162,7 @@ def show_event(actor: Actor, event: dict[str, Any], kinds: Mapping[str, int]) ->
     kind = kind_of(event["type"])
     may_undo_all = all(may_ever_undo(actor, each) for each in kinds)
     return event | {
-        "words": unmarked(event["summary"]),
+        "words": isolate_marked(event["summary"]),
         "changes": list_changes(event["before"], event["after"]),
         "kept": kind.undo if isinstance(kind.undo, str) else "",
         "together": sum(kinds.values()),
@@ -184,11 +206,6 @@ def read_id(text: str, name: str) -> int | None:
 def unreadable(name: str, wanted: str, given: str) -> Exception:
     """Return the error (400) for a filter that means nothing."""
     return invalid([{"message": f"The `{name}` of the address must be {wanted}, not {given[:20]}"}])
-
-
-def unmarked(summary: str) -> str:
-    """Return the sentence of an event without the marks around its names."""
-    return summary.replace("**", "")
 
 
 ROUTES = (
@@ -256,4 +273,4 @@ def last_change(call: ApiCall, tx: Tx, look: Look, name: str, identity: Identity
     found = events.find_last(tx, types, changes, **place)
     if found is None or (found["project"] is None and not call.actor.may("ADMIN")):
         return None
-    return {"words": unmarked(found["summary"]), "at": found["createdAt"]}
+    return {"words": isolate_marked(found["summary"]), "at": found["createdAt"]}

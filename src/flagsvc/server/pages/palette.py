@@ -14,7 +14,7 @@ from flagsvc.server.store.store import Tx
 MOST_FLAGS = 8
 LONGEST = 200
 """The most characters of a text that count."""
-MORE = (Section("New flag", "/new-flag", "plus"), Section("New token", "/tokens/new", "plus"))
+MORE = (Section("Create flag", "/new-flag", "plus"), Section("Create token", "/tokens/new", "plus"))
 """Pages that are no section and no setting."""
 OF_SETTINGS = [Section(each.title, each.path, "settings") for pages in SETTINGS.values() for each in pages]
 PAGES = {each.path: each for each in (*OF_SETTINGS, *MORE, *SITE.sections)}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from flagsvc.core.direction import isolate
 from flagsvc.engine.model import SegmentSpec
 from flagsvc.engine.parse import parse_dependency
 from flagsvc.http.answers import Answer
@@ -255,15 +256,15 @@ def differences(place: str, one: Any, other: Any) -> Iterator[str]:
         for name in dict.fromkeys((*one, *other)):
             yield from differences(name, one.get(name), other.get(name))
     elif isinstance(one, list) and isinstance(other, list) and all(isinstance(each, str) for each in (*one, *other)):
-        yield from (f"{place}: without {plain(each)}" for each in one if each not in other)
-        yield from (f"{place}: with {plain(each)}" for each in other if each not in one)
+        yield from (f"{place}: without {isolate(plain(each))}" for each in one if each not in other)
+        yield from (f"{place}: with {isolate(plain(each))}" for each in other if each not in one)
         if sorted(one) == sorted(other):
             yield f"{place}: in another order"
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for before, after in zip(one, other, strict=True):
             yield from differences(place, before, after)
     else:
-        yield f"{place}: {plain(to_json(one))} → {plain(to_json(other))}"
+        yield f"{place}: {isolate(plain(to_json(one)))} → {isolate(plain(to_json(other)))}"
 
 
 def line(words: str, *, differs: bool = False, detail: str = "") -> Json:

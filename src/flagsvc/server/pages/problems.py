@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from flagsvc.core.direction import isolate_quoted
 from flagsvc.http.shapes import ShapeError
 from flagsvc.server.store.errors import CallerError
 
@@ -19,7 +20,7 @@ class Problem(str):
     field: str
 
     def __new__(cls, sentence: str, field: str = "") -> Problem:
-        made = super().__new__(cls, sentence)
+        made = super().__new__(cls, isolate_quoted(sentence))
         made.field = field
         return made
 

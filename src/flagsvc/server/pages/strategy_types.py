@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flagsvc.core.direction import isolate
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.strategy_types import TYPES
 from flagsvc.server.pages.edits import Rows, differences, digest_of
@@ -49,7 +50,7 @@ def parameter_of(row: Json, stored: Json) -> Json:
 def told(shown: Json) -> Json:
     """Return a form with its parameters in words."""
     words = [
-        f"{each['name']} ({each['type']}{', required' if each['required'] else ''}) {each['description']}".strip()
+        f"{isolate(each['name'])} ({each['type']}{', required' if each['required'] else ''}) {isolate(each['description'])}".strip()
         for each in shown["parameters"]
     ]
     return {**shown, "words": "; ".join(words)}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
+from flagsvc.core.direction import isolate
 from flagsvc.core.errors import DocumentError
 from flagsvc.engine.context import FIELDS, PROPERTIES, PROPERTY, Context
 from flagsvc.engine.parse import scalar
@@ -250,7 +251,7 @@ def step_of(step: Step, stored: Sequence[Json]) -> Json:
     }
     if isinstance(step, StrategyStep):
         own = stored[step.place - 1] if step.place <= len(stored) else None
-        title = "" if own is None or not own["title"] else f'"{own["title"]}": '
+        title = "" if own is None or not own["title"] else f'"{isolate(own["title"])}": '
         found |= {"words": f"{step.place}. {title}{step.words}", "id": None if own is None else own["id"]}
     return found
 

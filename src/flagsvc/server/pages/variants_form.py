@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple
 
+from flagsvc.core.direction import isolate
 from flagsvc.engine.model import VariantSpec
 from flagsvc.engine.parse import parse_variants
 from flagsvc.engine.values import jsnumber
@@ -133,15 +134,15 @@ def told(rows: Sequence[Json], stickiness: str) -> str:
     parts = [
         " ".join(
             [
-                each["name"],
+                isolate(each["name"]),
                 f"{each['share'] or '0'} %" if each["fixed"] else "the rest",
-                *([f"{each['type']} {each['payload']}"] if each["type"] else []),
-                *(f"for {one['field']} {', '.join(read_values(one['text']))}" for one in each["overrides"]),
+                *([f"{each['type']} {isolate(each['payload'])}"] if each["type"] else []),
+                *(f"for {isolate(one['field'])} {', '.join(map(isolate, read_values(one['text'])))}" for one in each["overrides"]),
             ]
         )
         for each in rows
     ]
-    return "; ".join(parts) + (f"; by {stickiness}" if parts else "")
+    return "; ".join(parts) + (f"; by {isolate(stickiness)}" if parts else "")
 
 
 def preview(before: Variants, wanted: Variants) -> Json:

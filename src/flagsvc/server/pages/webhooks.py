@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from flagsvc.core.direction import isolate_marked
 from flagsvc.http.answers import Answer
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.call import ApiCall
@@ -142,7 +143,7 @@ def delivery_row(sent: Json) -> Json:
     event = sent["event"] or {}
     words = {
         "what": event.get("label", "an event that is deleted"),
-        "summary": event.get("summary", "").replace("**", ""),
+        "summary": isolate_marked(event.get("summary", "")),
     }
     return {name: sent[name] for name in ("id", "createdAt", "state", "stateDetails", "details")} | words
 

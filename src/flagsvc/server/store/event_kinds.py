@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from flagsvc.core.direction import isolate_marked
 from flagsvc.server.store.event_views import (
     Side,
     View,
@@ -249,6 +250,6 @@ def words_of(kind: EventKind, found: Mapping[str, Any], before: Side, after: Sid
 
 
 def sentence_of(change: Change, by: str) -> str:
-    """Return an event as a sentence without marks around its names. `by` is who did it."""
+    """Return an event as a sentence whose names are isolated. `by` is who did it."""
     found = {"by": by, "feature": change.feature, "environment": change.environment, "project": change.project}
-    return words_of(kind_of(change.type), found, change.before, change.after).replace("**", "")
+    return isolate_marked(words_of(kind_of(change.type), found, change.before, change.after))

@@ -97,6 +97,14 @@ class CallerOptions(Options):
         help="answer /proxy/all, which also tells the disabled toggles",
         scope=Scope.INHERITED,
     )
+    ofrep: bool = option(
+        "ofrep",
+        reads=("FLAGSVC_OFREP",),
+        kind=of.BOOLEAN,
+        default=False,
+        help="answer OpenFeature providers at /ofrep, which also tells the disabled toggles",
+        scope=Scope.INHERITED,
+    )
     dialects: tuple[str, ...] = option(
         "dialects",
         reads=("FLAGSVC_DIALECTS",),

@@ -118,6 +118,13 @@ class ServerCallers(Options):
         help="largest body of a request, unpacked; raise it to import more than some hundred flags at once",
         stops="large bodies, and small ones that unpack to large ones",
     )
+    ofrep: bool = option(
+        "ofrep",
+        reads=("FLAGSVC_OFREP",),
+        kind=of.BOOLEAN,
+        default=False,
+        help="answer OpenFeature providers at /ofrep, which also tells the disabled flags",
+    )
     frontend_api_origins: Origins = option(
         "frontendApiOrigins",
         reads=("FLAGSVC_FRONTEND_API_ORIGINS",),

@@ -25,12 +25,9 @@ NOW = 1_750_000_000.0
         (404, "not-found"),
         (429, "throttled"),
         (500, "server"),
-        (503, "server"),
         (599, "server"),
         (600, "unexpected"),
         (400, "unexpected"),
-        (302, "unexpected"),
-        (204, "unexpected"),
         (304, "unexpected"),
     ],
 )
@@ -167,10 +164,10 @@ def test_a_body_in_single_bytes_takes_its_own_size() -> None:
     body = Body("", 1_000_000, "http://u")
     tracemalloc.start()
     try:
-        for number in range(300_000):
+        for number in range(60_000):
             body.feed(b"%d" % (number % 1_000))
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert taken < 2_000_000
+    assert taken < 400_000
     assert len(body.finish()) < 1_000_000

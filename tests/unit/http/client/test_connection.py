@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+from unittest.mock import Mock
 
 import pytest
 
@@ -21,17 +22,12 @@ def answer(body: bytes, *headers: bytes) -> bytes:
     return b"\r\n".join([b"HTTP/1.1 200 OK", b"content-length: %d" % len(body), *headers, b"", body])
 
 
-def kept(status: int, coding: str) -> Body | None:
-    """Keep every body."""
-    return Body(coding, 10_000_000, "here")
-
-
 async def asked(request: bytes = REQUEST, takes: int | None = None) -> tuple[ClientConnection, FakeTransport, asyncio.Task[Answer]]:
     """Return a connection over which a request goes out, its transport, and what gets the answer."""
     connection, wire = ClientConnection(), FakeTransport(takes=takes)
     wire.protocol = connection
     connection.connection_made(wire)
-    task = asyncio.ensure_future(connection.ask(request, kept, 10.0))
+    task = asyncio.ensure_future(connection.ask(request, lambda status, coding: Body(coding, 10_000_000, "here"), 10.0))
     await asyncio.sleep(0)
     assert not task.done()
     return connection, wire, task
@@ -58,16 +54,10 @@ async def test_a_large_request_goes_out_in_pieces() -> None:
     connection, wire, task = await asked(REQUEST + DOCUMENT, takes=0)
     exchange = connection._exchange
     assert exchange is not None and len(wire.data) == PIECE_BYTES
-    touched = 0
-
-    def count() -> None:
-        nonlocal touched
-        touched += 1
-
-    exchange.touched = count
+    exchange.touched = touched = Mock()
     for _ in range(3):
         wire.take()
-    assert (touched, len(wire.data)) == (3, 4 * PIECE_BYTES) and DOCUMENT.startswith(wire.data[len(REQUEST) :])
+    assert (touched.call_count, len(wire.data)) == (3, 4 * PIECE_BYTES) and DOCUMENT.startswith(wire.data[len(REQUEST) :])
     connection.data_received(answer(b"enough"))
     assert (await task).body == b"enough" and wire.aborted
     wire.take()

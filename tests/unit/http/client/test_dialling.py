@@ -6,6 +6,7 @@ import asyncio
 import errno
 import socket
 import ssl
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
@@ -35,21 +36,10 @@ def test_a_link_local_address_keeps_its_scope() -> None:
     assert (End("fe80::1%eth0", 80).certified, End("flags.example", 80).certified) == ("fe80::1", "flags.example")
 
 
-class Fake(ClientConnection):
-    """A connection that knows whether it was given up."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.aborted = False
-
-    def abort(self) -> None:
-        self.aborted = True
-
-
 async def test_an_address_that_hangs_does_not_hold_up_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second is tried a moment later, wins, and the first is given up."""
     given_up: list[str] = []
-    winner = Fake()
+    winner = Mock(ClientConnection)
 
     async def attempt(end: End, address: str) -> ClientConnection:
         if address == "10.0.0.1":
@@ -63,17 +53,17 @@ async def test_an_address_that_hangs_does_not_hold_up_the_next(monkeypatch: pyte
     monkeypatch.setattr(dialling, "NEXT_ADDRESS_S", 0.0)
     assert await first_of(End("host", 1), ["10.0.0.1", "10.0.0.2"]) is winner
     await asyncio.sleep(0)
-    assert given_up == ["10.0.0.1"] and not winner.aborted
+    assert given_up == ["10.0.0.1"] and not winner.abort.called
 
 
 async def test_a_connection_that_comes_too_late_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two connections that open at once, the second is closed. A connection that opens too late is closed too."""
-    made: list[Fake] = []
+    made: list[Mock] = []
     gate = asyncio.Event()
 
     async def attempt(end: End, address: str) -> ClientConnection:
         await gate.wait()
-        made.append(Fake())
+        made.append(Mock(ClientConnection))
         return made[-1]
 
     monkeypatch.setattr(dialling, "attempt", attempt)
@@ -83,42 +73,26 @@ async def test_a_connection_that_comes_too_late_is_closed(monkeypatch: pytest.Mo
     gate.set()
     taken = await racing
     assert len(made) == 2
-    assert [each.aborted for each in made if each is not taken] == [True]
-    assert [each.aborted for each in made if each is taken] == [False]
+    assert [each.abort.called for each in made if each is not taken] == [True]
+    assert [each.abort.called for each in made if each is taken] == [False]
 
 
 async def test_where_no_address_answers_the_first_failure_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """All are tried."""
-    tried: list[str] = []
-
-    async def attempt(end: End, address: str) -> ClientConnection:
-        tried.append(address)
-        raise OSError(len(tried), "no")
-
+    attempt = AsyncMock(side_effect=[OSError(number, "no") for number in (1, 2, 3)])
     monkeypatch.setattr(dialling, "attempt", attempt)
     with pytest.raises(OSError, match="no") as caught:
         await first_of(End("host", 1), ["a", "b", "c"])
-    assert tried == ["a", "b", "c"] and caught.value.errno == 1
+    assert [each.args[1] for each in attempt.await_args_list] == ["a", "b", "c"] and caught.value.errno == 1
     with pytest.raises(BrokenError, match="no address"):
         await first_of(End("host", 1), [])
 
 
-async def test_a_name_with_a_dead_address_is_reached_by_its_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over real sockets: there is no listener at the first address."""
-    async with loopback() as server:
-        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, server.port)) for host in ("127.0.0.3", "127.0.0.1")]
+async def test_addresses_of_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over real sockets: there is no listener at the first address. What the name server answers is checked, each time.
 
-        async def getaddrinfo(*_: object, **__: object) -> list[object]:
-            return list(found)
-
-        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
-        connection = await connect(End("flags.example", server.port))
-        assert connection.usable
-        connection.close()
-
-
-async def test_a_refused_address_is_not_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the name server answers is checked, each time. The other addresses of the name are used; without any it is an error."""
+    The other addresses of the name are used; without any it is an error.
+    """
     async with loopback() as server:
         hosts = ["127.0.0.3", "127.0.0.1"]
 
@@ -131,9 +105,11 @@ async def test_a_refused_address_is_not_connected_to(monkeypatch: pytest.MonkeyP
 
         asked: list[str] = []
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
-        connection = await connect(End("flags.example", server.port), refusal)
-        assert connection.usable and asked == hosts
-        connection.close()
+        for given in ((), (refusal,)):
+            connection = await connect(End("flags.example", server.port), *given)
+            assert connection.usable
+            connection.close()
+        assert asked == hosts
         hosts.remove("127.0.0.1")
         with pytest.raises(BrokenError, match=r"no 127\.0\.0\.3") as caught:
             await connect(End("flags.example", server.port), refusal)

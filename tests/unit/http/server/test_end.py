@@ -170,12 +170,10 @@ def loop(request: pytest.FixtureRequest) -> str:
 
 
 def dialled(port: int) -> socket.socket:
-    """Return a connection."""
     return socket.create_connection(("127.0.0.1", port), timeout=20)
 
 
 def read_all(connection: socket.socket) -> bytes:
-    """Return all bytes until the other side closes."""
     parts = []
     while part := connection.recv(1 << 20):
         parts.append(part)

@@ -9,6 +9,7 @@ import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -53,7 +54,6 @@ class Streaming(Admitting):
         return PartsResponse(200, [(b"content-type", b"text/plain")], [], self.made[-1])
 
     def answer(self, call: Call, body: bytes) -> Any:
-        """Return an awaitable of the answer."""
         return self.respond()
 
 
@@ -79,7 +79,6 @@ class Scene:
 
 
 def body_of(line: ConnectionWithTransport) -> bytes:
-    """Return what follows the head."""
     return bytes(line.transport.data).partition(b"\r\n\r\n")[2]
 
 
@@ -231,23 +230,17 @@ class Mounted:
         self.reads.set()
 
     async def receive(self) -> dict[str, Any]:
-        """Wait until the caller has gone."""
         await self.gone.wait()
         return {"type": "http.disconnect"}
 
     async def send(self, message: Any) -> None:
-        """Keep a message when the caller reads."""
         await self.reads.wait()
         self.sent.append(message)
 
     async def start(self) -> tuple[asyncio.Task[None], Recorded]:
         """Return the task that answers, and its parts."""
-
-        async def nothing() -> None:
-            return
-
         scope = {"type": "http", "method": "GET", "path": "/stream", "query_string": b"", "headers": []}
-        task = asyncio.ensure_future(AsgiApp(self.contract, nothing, nothing)(scope, self.receive, self.send))
+        task = asyncio.ensure_future(AsgiApp(self.contract, AsyncMock(), AsyncMock())(scope, self.receive, self.send))
         await turns()
         return task, self.contract.made[0]
 

@@ -18,7 +18,6 @@ GET = b"GET /a HTTP/1.1\r\nHost: b\r\n\r\n"
 
 
 def parser() -> RequestParser:
-    """Return a parser."""
     made = RequestParser(HeaderNames({**HEADERS, b"authorization": KEY}, 1000))
     made.peer = "192.0.2.1"
     return made
@@ -77,17 +76,11 @@ def test_headers() -> None:
     """Header names are read in any case. Fields after a chunked body are ignored."""
     taken = parser()
     taken.on_url(b"/")
-    for name, value in (
-        (b"AUTHORIZATION", b"k"),
-        (b"Accept-Encoding", b"gzip"),
-        (b"accept-encoding", b"br"),
-        (b"X", b"y"),
-    ):
+    sent = ((b"AUTHORIZATION", b"k"), (b"Accept-Encoding", b"gzip"), (b"accept-encoding", b"br"), (b"X", b"y"))
+    for name, value in sent:
         taken.on_header(name, value)
     assert (taken.call.key, taken.call.accept_encoding) == (b"k", b"gzip, br")
-    assert taken.size == sum(len(name) + len(value) + 4 for name, value in ((b"authorization", b"k"), (b"x", b"y"))) + (
-        2 * len(b"accept-encoding") + len(b"gzipbr") + 8
-    )
+    assert taken.size == sum(len(name) + len(value) + 4 for name, value in sent)
     taken.state = BODY
     taken.on_header(b"origin", b"https://a.example")
     assert taken.call.origin is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -48,7 +48,6 @@ async def test_making_an_answer_takes_its_time() -> None:
     line = dial(slow, LIMITS).send(get())
     line.tick(100)
     assert not line.transport.over
-    assert slow.gate is not None
     slow.gate.set()
     await until(line.transport.answered)
 
@@ -78,14 +77,8 @@ async def test_lingering_ends() -> None:
 async def test_the_clock_stands_still_without_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock ticks only while there are connections. It reports answered requests to the server."""
     loop = asyncio.get_running_loop()
-    ticks: list[object] = []
-    later = loop.call_later
-
-    def noted(delay: float, callback: Any, *args: Any) -> asyncio.TimerHandle:
-        ticks.extend([callback] if callback.__name__ == "tick" else [])
-        return later(delay, callback, *args)
-
-    monkeypatch.setattr(loop, "call_later", noted)
+    later = Mock(wraps=loop.call_later)
+    monkeypatch.setattr(loop, "call_later", later)
     line = dial(serving(), ConnectionLimits(tick_s=0.002)).send(HEALTH * 3)
     shared = line.connection.shared
     state = shared.server
@@ -93,6 +86,7 @@ async def test_the_clock_stands_still_without_connections(monkeypatch: pytest.Mo
     assert shared.ticking
     line.lose()
     await until(lambda: not shared.ticking)
+    ticks = [each for each in later.call_args_list if each.args[1].__name__ == "tick"]
     assert len(ticks) == shared.now  # every tick that was asked for has come: there will be no other
     assert not state.connections
 
@@ -115,7 +109,7 @@ async def test_the_end_of_the_server_while_an_answer_is_made() -> None:
     slow = serving(slow=True)
     line = dial(slow, LIMITS).send(get() + HEALTH)
     line.connection.shutdown()
-    assert not line.transport.over and slow.gate is not None
+    assert not line.transport.over
     slow.gate.set()
     await until(line.transport.answered)
     assert line.answers() == [200] and b"connection: close" in line.transport.data and line.transport.ended

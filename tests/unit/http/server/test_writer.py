@@ -36,66 +36,59 @@ LARGE = many_flags(2_000, 8)
 """A document whose answer is written beside its head."""
 
 
-class Crowd:
-    """Connections to one server."""
+def ask(callers: list[ConnectionWithTransport], data: bytes) -> None:
+    """Send the same on every connection, and leave the answers to the loop."""
+    for line in callers:
+        line.connection.data_received(data)
 
-    def __init__(self, given: Serving, number: int) -> None:
-        self.members = [(line.connection, line.transport) for line in open_connections(given, number)]
 
-    def ask(self, data: bytes) -> None:
-        """Send the same on every connection."""
-        for connection, _ in self.members:
-            connection.data_received(data)
-
-    def statuses(self) -> list[list[int]]:
-        """Return what every connection got."""
-        return [
-            [status for status, _, _ in parse_answers(data, ["GET"] * data.count(b"HTTP/1.1 "))]
-            for data in (bytes(transport.data) for _, transport in self.members)
-        ]
+def statuses(callers: list[ConnectionWithTransport]) -> list[list[int]]:
+    """Return what every connection got."""
+    sent = [bytes(line.transport.data) for line in callers]
+    return [[status for status, _, _ in parse_answers(data, ["GET"] * data.count(b"HTTP/1.1 "))] for data in sent]
 
 
 async def test_answers_of_one_turn_go_out_at_its_end() -> None:
     """Nothing is written while other connections may still be answered; when the loop has turned everything is, once each."""
-    callers = Crowd(serving(), 3)
-    callers.ask(HEALTH * 2)
-    assert callers.statuses() == [[], [], []]
+    callers = open_connections(serving(), 3)
+    ask(callers, HEALTH * 2)
+    assert statuses(callers) == [[], [], []]
     await asyncio.sleep(0)
-    assert callers.statuses() == [[200, 200]] * 3
-    assert [transport.writes for _, transport in callers.members] == [1, 1, 1]
-    callers.ask(HEALTH)
+    assert statuses(callers) == [[200, 200]] * 3
+    assert [line.transport.writes for line in callers] == [1, 1, 1]
+    ask(callers, HEALTH)
     await asyncio.sleep(0)
-    assert callers.statuses() == [[200, 200, 200]] * 3
+    assert statuses(callers) == [[200, 200, 200]] * 3
 
 
 async def test_many_answers_do_not_wait_for_more() -> None:
     """At this number of answers, all are written within the turn."""
-    callers = Crowd(serving(), MAX_ANSWERS + 1)
-    callers.ask(HEALTH)
-    assert callers.statuses() == [[200]] * MAX_ANSWERS + [[]]
+    callers = open_connections(serving(), MAX_ANSWERS + 1)
+    ask(callers, HEALTH)
+    assert statuses(callers) == [[200]] * MAX_ANSWERS + [[]]
     await asyncio.sleep(0)
-    assert callers.statuses()[-1] == [200]
+    assert statuses(callers)[-1] == [200]
 
 
 async def test_many_bytes_do_not_wait_for_more() -> None:
     """At this number of bytes, all are written within the turn."""
     given = serving(MIDDLING)
-    callers = Crowd(given, 20)
-    callers.ask(get())
-    sent = [len(transport.data) for _, transport in callers.members]
+    callers = open_connections(given, 20)
+    ask(callers, get())
+    sent = [len(line.transport.data) for line in callers]
     assert sent[0] > 0 and sent[-1] == 0
     together = next(number for number in range(20) if sum(sent[:number]) >= MAX_BYTES)
     assert sent.index(0) % together == 0
     await asyncio.sleep(0)
-    assert callers.statuses() == [[200]] * 20
+    assert statuses(callers) == [[200]] * 20
 
 
 async def test_a_large_answer_does_not_overtake_a_small_one() -> None:
     """Ready answers of the same connection are written first."""
-    callers = Crowd(serving(LARGE), 1)
-    callers.ask(HEALTH + get() + HEALTH)
+    callers = open_connections(serving(LARGE), 1)
+    ask(callers, HEALTH + get() + HEALTH)
     await asyncio.sleep(0)
-    _, transport = callers.members[0]
+    transport = callers[0].transport
     answers = parse_answers(bytes(transport.data), ["GET"] * 3)
     assert [status for status, _, _ in answers] == [200, 200, 200]
     assert [len(body) > 65_536 for _, _, body in answers] == [False, True, False]
@@ -103,33 +96,33 @@ async def test_a_large_answer_does_not_overtake_a_small_one() -> None:
 
 async def test_a_word_to_go_on_does_not_overtake_an_answer() -> None:
     """The answer before comes first."""
-    callers = Crowd(serving(), 1)
-    callers.ask(HEALTH + head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2", "Expect: 100-continue"))
-    _, transport = callers.members[0]
+    callers = open_connections(serving(), 1)
+    ask(callers, HEALTH + head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2", "Expect: 100-continue"))
+    transport = callers[0].transport
     assert transport.data.startswith(b"HTTP/1.1 200") and transport.data.endswith(b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
 @pytest.mark.parametrize(("last", "lingers"), [(get("/proxy/health", "Connection: close"), False), (b"nonsense\r\n\r\n", True)])
 async def test_the_last_answer_is_written_before_the_end(last: bytes, lingers: bool) -> None:
     """The answer is written whether the connection closes at once or lingers."""
-    callers = Crowd(serving(), 1)
-    _, transport = callers.members[0]
-    callers.ask(HEALTH + last)
+    callers = open_connections(serving(), 1)
+    transport = callers[0].transport
+    ask(callers, HEALTH + last)
     assert (transport.ended, transport.closed) == (lingers, not lingers)
-    assert callers.statuses() == [[200, 400 if lingers else 200]]
+    assert statuses(callers) == [[200, 400 if lingers else 200]]
 
 
 async def test_callers_who_are_gone_do_not_disturb_others() -> None:
     """The answer to a lost or closing connection is dropped; the others get theirs."""
-    callers = Crowd(serving(), 4)
-    callers.ask(HEALTH)
-    (lost, _), (_, closing), (cut, aborted), (_, other) = callers.members
-    lost.connection_lost(None)
-    closing.closed = True
-    cut.abort()
+    callers = open_connections(serving(), 4)
+    ask(callers, HEALTH)
+    lost, closing, cut, other = callers
+    lost.connection.connection_lost(None)
+    closing.transport.closed = True
+    cut.connection.abort()
     await asyncio.sleep(0)
-    assert aborted.aborted
-    assert callers.statuses() == [[], [], [], [200]] and other.writes == 1
+    assert cut.transport.aborted
+    assert statuses(callers) == [[], [], [], [200]] and other.transport.writes == 1
 
 
 LIMITS = ConnectionLimits(memory=100_000)
@@ -248,7 +241,6 @@ def waiting_post(size: int) -> bytes:
 async def test_requests_that_wait_for_their_answers() -> None:
     """Their bodies are held as long as the answers are being made, so they count that long. Those that hold most are ended."""
     given = serving(slow=True, body_limit=50_000)
-    assert given.gate is not None
     lines = from_networks(given, 21)
     small = lines.pop()
     small.send(waiting_post(3_000))
@@ -269,7 +261,6 @@ async def test_requests_that_wait_for_their_answers() -> None:
 async def test_a_large_head_that_waits() -> None:
     """It counts until its answer is written; the next request of the connection begins at nothing."""
     given = serving(slow=True)
-    assert given.gate is not None
     [line] = from_networks(given, 1)
     line.send(get("/proxy", "X-Long: " + "x" * 9_000))
     assert 9_000 < held(line) < 10_000

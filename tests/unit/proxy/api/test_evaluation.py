@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 
-from flagsvc.engine.context import Context
 from flagsvc.engine.run import STRATEGY, TOGGLE, Fault
-from flagsvc.http.call import Call
 from flagsvc.http.etag import etag
 from flagsvc.http.messages import Response
-from support.serving import EMPTY, FakeSnapshot, Serving, counts_of, request
+from support.serving import EMPTY, FakeSnapshot, Serving, counts_of
 
 
 def tag_of(response: Response) -> bytes:
-    """Return the entity tag of an answer."""
     return dict(response.own)[b"etag"]
 
 
@@ -90,24 +86,6 @@ def test_an_answer_with_a_fault_is_not_kept(kind: str) -> None:
     assert len(serving.snapshot.contexts) == 3
     assert tag_of(serving.ask(b"GET", b"/proxy")) != etag(EMPTY)
     assert [line.fields[kind] for line in serving.log.lines] == ["a"] and serving.snapshot.memory.faults == []
-
-
-@pytest.mark.parametrize("given", [5, "5"])
-async def test_an_enricher_that_gives_no_text(given: object) -> None:
-    """A property that is a number becomes its text: the flags that read it see it, and the answer has the text's tag."""
-
-    def enrich(context: Context) -> Context:
-        return context.replace(properties={"region": given})
-
-    serving = Serving(FakeSnapshot(fields={"region"}), [enrich])
-    call = serving.service.admit(request(b"GET", b"/proxy"))
-    assert isinstance(call, Call)
-    answer = serving.service.answer(call, b"")
-    assert isinstance(answer, Awaitable)
-    response = await answer
-    assert response.status == 200
-    assert [context.properties for context in serving.snapshot.contexts] == [{"region": "5"}]
-    assert tag_of(response) == tag_of(Serving(FakeSnapshot(fields={"region"})).ask(b"GET", b"/proxy", b"region=5"))
 
 
 def test_a_volatile_configuration_keeps_no_answers_of_the_one_before() -> None:

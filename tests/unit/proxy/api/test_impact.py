@@ -47,7 +47,6 @@ def read(metric: object) -> list[ImpactSample]:
 
 
 def counters() -> UsageCounters:
-    """Return counters that know no toggles."""
     return UsageCounters(dict, FakeClock().now)
 
 
@@ -93,20 +92,15 @@ def test_a_long_help_is_cut() -> None:
 @pytest.mark.parametrize(
     ("metric", "place"),
     [
-        ("x", "/body"),
-        (None, "/body"),
         ({}, "/body"),
         (COUNTER | {"name": []}, "/body/name"),
         (COUNTER | {"type": "summary"}, "/body/type"),
         (COUNTER | {"samples": {}}, "/body/samples"),
-        (COUNTER | {"samples": [7]}, "/body/samples/0"),
         (changed(COUNTER, value="x"), "/body/samples/0/value"),
         (changed(COUNTER, value=None), "/body/samples/0"),
-        (changed(COUNTER, labels=[]), "/body/samples/0/labels"),
         (changed(COUNTER, labels={"a": {}}), "/body/samples/0/labels/a"),
         (COUNTER | {"type": "histogram"}, "/body/samples/0"),
         (HISTOGRAM | {"type": "counter"}, "/body/samples/0"),
-        (changed(HISTOGRAM, buckets={}), "/body/samples/0/buckets"),
         (changed(HISTOGRAM, sum=None), "/body/samples/0"),
         (changed(HISTOGRAM, buckets=[{"le": "Inf", "count": 1}]), "/body/samples/0/buckets/0/le"),
         (changed(HISTOGRAM, buckets=[{"le": 1}]), "/body/samples/0/buckets/0"),
@@ -150,11 +144,7 @@ def test_anything_is_read_or_left_out(metric: dict[str, Any]) -> None:
     add_reported(counters(), {"impactMetrics": [metric]}, SHOP)
 
 
-# ---- browsers
-
-
 def report(serving: Serving, *metrics: object, path: bytes = b"/api/frontend/client/metrics") -> None:
-    """Report impact metrics as a browser does."""
     bucket = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {}}
     body = json.dumps({"appName": "web", "instanceId": "browser", "bucket": bucket, "impactMetrics": metrics}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]

@@ -117,7 +117,6 @@ def page(sources: Sources) -> list[str]:
 
 
 def samples(lines: list[str], *names: str) -> list[str]:
-    """Return the samples of some metrics."""
     return [line for line in lines if re.split("[{ ]", line)[0] in names]
 
 
@@ -137,9 +136,6 @@ def test_counters_go_on_after_a_replacement() -> None:
     ]
 
 
-# ---- which rows
-
-
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_the_label_of_a_row(row: Row) -> None:
     """Few rows are of the process alone. Every other row gets the name of the environment as its first label."""
@@ -147,9 +143,6 @@ def test_the_label_of_a_row(row: Row) -> None:
     assert found.labels == (row.labels if row.name in OF_PROCESS else ("environment", *row.labels))
     assert found._replace(labels=row.labels, read=row.read) == row
     assert divided([row], one()) == [row]
-
-
-# ---- the text
 
 
 def test_the_exact_text() -> None:
@@ -199,15 +192,6 @@ def test_the_label_is_all_that_differs() -> None:
 def comparable(lines: list[str]) -> list[str]:
     """Return the lines without that row, and without the numbers of the garbage collector, which work changes."""
     return [line for line in lines if not line.startswith("python_gc") and PENDING not in line]
-
-
-def test_no_environment_has_samples_of_the_process() -> None:
-    """Each sample is there once, for any names of environments."""
-    lines = [line.rpartition(" ")[0] for line in page(several({"a": one(1), "process": one(1)})) if line[0] != "#"]
-    assert len(lines) == len(set(lines))
-    assert not [
-        line for line in lines if line.split("{")[0].removesuffix("_total") in OF_PROCESS - {PENDING} and "environment=" in line
-    ]
 
 
 def test_readings_of_environments_that_are_gone() -> None:

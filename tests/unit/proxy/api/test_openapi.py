@@ -14,7 +14,7 @@ from flagsvc.proxy.api.settings import ServiceSettings
 from support import forms
 from support.serving import Serving
 
-SETTINGS = ServiceSettings(client_keys=("k",), enable_oas=True, enable_all_endpoint=True)
+SETTINGS = ServiceSettings(client_keys=("k",), enable_oas=True, enable_all_endpoint=True, ofrep=True)
 
 
 def references(value: object) -> list[str]:

@@ -41,7 +41,6 @@ def test_networks(one: str, other: str, same: bool) -> None:
 
 
 def rates(**settings: object) -> RateLimits:
-    """Return rate limits."""
     made = make_rate_limits(ServiceSettings(client_keys=("k",), **settings), FakeClock())  # type: ignore[arg-type]
     assert made is not None
     return made

@@ -11,7 +11,6 @@ from support.serving import FakeSnapshot, holder_of
 
 
 def made(max_staleness_s: float = 0, *, warm: bool = True) -> tuple[Readiness, Holder, FakeClock]:
-    """Return a readiness and its sources."""
     holder, clock = holder_of(FakeSnapshot() if warm else None), FakeClock()
     return Readiness(holder, clock, max_staleness_s), holder, clock
 
@@ -59,9 +58,6 @@ async def test_the_age_field() -> None:
     assert first == [(b"x-config-age", b"0")]
 
 
-# ---- several environments
-
-
 class Several:
     """The readiness of a process with environments, in the order in which they are added. `answers` tells of its workers."""
 
@@ -90,17 +86,6 @@ def test_all_environments_must_have_been_tried() -> None:
     first.current = FakeSnapshot()
     assert around.readiness.find_objection() == "cold"
     second.failures = 1
-    assert around.readiness.find_objection() == ""
-
-
-def test_an_environment_that_comes_later_changes_nothing() -> None:
-    """A process that has been ready stays so while the upstream of a new environment is asked, and when it fails."""
-    around = Several()
-    around.add(warm=True)
-    assert around.readiness.find_objection() == ""
-    later = around.add()
-    assert around.readiness.find_objection() == ""
-    later.failures = 1
     assert around.readiness.find_objection() == ""
 
 

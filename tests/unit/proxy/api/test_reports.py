@@ -36,7 +36,6 @@ BOUNDED = settings(max_examples=examples(60), deadline=None)
 
 
 def metrics(**toggles: object) -> dict[str, Any]:
-    """Return a report of these toggles."""
     return {"appName": "a", "instanceId": "i", "bucket": {**TIMES, "toggles": toggles}}
 
 

@@ -14,7 +14,6 @@ from flagsvc.http.call import Call
 from flagsvc.http.keys import salted
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.api.router import Entrance, KeyTable, Router
-from flagsvc.proxy.api.service import Service
 from support.serving import FakeSnapshot, Serving
 
 FORM = [(b"content-type", b"application/json"), (b"content-length", b"2")]
@@ -35,7 +34,6 @@ class Routed:
         self.router = Router(self.process.service, listed)
 
     def ask(self, method: bytes, path: bytes, *headers: tuple[bytes, bytes], body: bytes = b"") -> Response:
-        """Return the answer to a request."""
         admitted = self.router.admit(Request(method, path, b"", list(headers), peer="192.0.2.1"))
         if isinstance(admitted, Response):
             return admitted
@@ -50,15 +48,8 @@ class Routed:
     def answered(self) -> list[str]:
         """Return who has answered so far: a name for each answer."""
         found = {"process": self.process, "a": self.a, "b": self.b}
-        return [name for name, each in found.items() for _ in range(total(each.service))]
-
-
-def total(service: Service) -> int:
-    """Return how many requests a service has answered."""
-    return sum(sum(counts.statuses.values()) for counts in service.sources.status_counts)
-
-
-# ---- the table
+        counts = {name: each.service.sources.status_counts for name, each in found.items()}
+        return [name for name, every in counts.items() for each in every for _ in range(sum(each.statuses.values()))]
 
 
 @pytest.mark.parametrize(
@@ -77,9 +68,6 @@ def test_how_a_key_is_sent(listed: str, sent: bytes, opens: bool) -> None:
     table = KeyTable([(listed, former), ("other", other), (listed, service)])
     assert table.find(sent) is (service if opens else None) and table.find(b"other") is other
     assert list(table.listed) == [salted(listed.encode()), salted(b"other")]
-
-
-# ---- who answers
 
 
 @pytest.mark.parametrize(
@@ -117,9 +105,6 @@ def test_paths_and_methods_that_are_not_there() -> None:
             answer = routed.ask(method, path, *((b"authorization", key) for key in keys))
             assert answer.status == status, (method, path, keys)
     assert sorted(routed.answered()) == ["b"] * 3 + ["process"] * 3
-
-
-# ---- what is of the process
 
 
 def test_what_a_transport_asks_the_router() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from typing import Any
 
 import jsonschema_rs
@@ -11,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagsvc.engine.compile import CompileOptions, compile_document
-from flagsvc.engine.context import FIELDS, Context
+from flagsvc.engine.context import FIELDS
 from flagsvc.http.messages import HttpError
 from flagsvc.http.shapes import ShapeError, check, components
 from flagsvc.proxy.api.body import TEXT_FIELDS, LookupBody, read_lookup
@@ -21,37 +19,11 @@ from flagsvc.proxy.api.schemas import CONTEXT_FIELDS, CONTEXT_PARAMETERS, LOOKUP
 from support.same_inputs import examples
 from support.serving import attempt
 
-FEATURES: list[dict[str, Any]] = [
-    {"name": "plain", "enabled": True, "strategies": []},
-    {
-        "name": "varied",
-        "enabled": True,
-        "strategies": [],
-        "variants": [{"name": "a", "weight": 1, "payload": {"type": "json", "value": "{}"}}],
-    },
-    {"name": "off", "enabled": False, "impressionData": True},
-]
 SCHEMAS = components(SHAPES)
 
 
 def validator(name: str) -> Any:
-    """Return a validator of one shape."""
     return jsonschema_rs.validator_for({"$ref": f"#/components/schemas/{name}", "components": {"schemas": SCHEMAS}})
-
-
-@pytest.mark.parametrize("state", [False, True])
-def test_what_the_engine_says_fits(state: bool) -> None:
-    """Lists and named look-ups, also with the feature's state inside the variant."""
-    document = {"version": 2, "features": FEATURES}
-    snapshot = compile_document(document, CompileOptions(variant_feature_state=state)).snapshot
-    toggles = validator("Toggles")
-    for body in (
-        snapshot.enabled(Context()),
-        snapshot.all(Context()),
-        snapshot.named(Context(), ["varied", "unknown"])[0],
-    ):
-        toggles.validate(json.loads(body))
-        assert json.loads(body)["toggles"]
 
 
 def test_every_reader_of_contexts_knows_the_same_fields() -> None:

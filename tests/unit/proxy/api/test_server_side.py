@@ -29,7 +29,6 @@ def _serving() -> Serving:
 
 
 def post(serving: Serving, path: bytes, body: object) -> Response:
-    """Post JSON."""
     content = json.dumps(body).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
     return serving.ask(b"POST", path, headers=headers, body=content)

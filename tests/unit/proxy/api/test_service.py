@@ -23,13 +23,6 @@ def test_an_admitted_call_says_how_much_to_read() -> None:
         assert admitted.limit == limit
 
 
-def test_the_excess_is_refused_by_the_service() -> None:
-    """A transport that read one byte over the limit gets a 413."""
-    serving = Serving(body_limit=10)
-    answer = serving.ask(b"POST", b"/proxy", headers=[(b"transfer-encoding", b"chunked")], body=b"x" * 11)
-    assert answer.status == 413
-
-
 def test_fixed_headers_are_shared_and_not_changed() -> None:
     """A transport may keep the encoded form of `fixed` by its identity."""
     serving = Serving(cors_origin=("https://a.example",))

@@ -21,7 +21,6 @@ LONG_AGO = 1_000_000_000
 
 
 def write(path: Path, body: bytes, when: float = LONG_AGO) -> None:
-    """Write a file with a date."""
     path.write_bytes(body)
     os.utime(path, (when, when))
 

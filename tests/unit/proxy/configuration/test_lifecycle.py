@@ -68,11 +68,6 @@ EVENTS = st.sampled_from(Event)
 UPSTREAMS = (State.FRESH, State.STALE, State.REFUSED)
 
 
-def failures_after(status: LifecycleStatus, pace: Pace) -> int:
-    """Return how many polls in a row have failed after one more poll."""
-    return 0 if pace is Pace.NORMAL else status.failures + 1
-
-
 @given(st.lists(EVENTS))
 def test_laws_of_every_history(history: list[Event]) -> None:
     """Readiness is never lost, only a poll's document replaces an upstream's, failures count up and end at once."""
@@ -83,7 +78,8 @@ def test_laws_of_every_history(history: list[Event]) -> None:
         if before.state in UPSTREAMS:
             assert status.state in UPSTREAMS
             assert Action.REPLACE not in step.actions or event is Event.FETCHED
-        assert status.failures == (before.failures if event not in POLL_EVENTS else failures_after(before, step.pace))
+        failures = 0 if step.pace is Pace.NORMAL else before.failures + 1
+        assert status.failures == (failures if event in POLL_EVENTS else before.failures)
         assert (step.pace is Pace.SOON) == (status.state is State.COLD and step.pace is not Pace.NORMAL)
         assert (Action.SAVE in step.actions) <= (status.state is State.FRESH)
 

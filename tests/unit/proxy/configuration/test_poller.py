@@ -14,8 +14,6 @@ from support.aio import until
 from support.polling import DOWN, EMPTY, ONE, REFUSED, TWO, WatchedPreparer, running, stored
 from unit.proxy.configuration.test_document_storage import SlowStore
 
-# ---- the ordinary life
-
 
 async def test_not_modified_changes_the_date_of_the_check_only() -> None:
     """Snapshot and document stay the very same objects."""
@@ -44,7 +42,7 @@ async def test_a_full_disk_at_the_start_costs_only_one_round() -> None:
 async def test_the_end_waits_for_what_is_being_stored() -> None:
     """A process that stops right after a new document starts with that document the next time."""
     store = SlowStore()
-    async with running(ONE, store=store) as world:
+    async with running(ONE, store=store, head_start_s=0.01) as world:
         await world.clock.next_sleep()
         stopping = asyncio.ensure_future(world.poller.stop())
         await asyncio.wait([stopping], timeout=0.05)
@@ -83,9 +81,6 @@ async def test_a_refresh_interval_of_0_still_confirms_an_empty_document() -> Non
         await world.clock.advance(5)
         assert world.serves == []
         await until(lambda: not world.poller.is_running)
-
-
-# ---- trouble
 
 
 async def test_a_cold_start_retries_soon() -> None:
@@ -157,9 +152,6 @@ async def test_a_source_that_is_cheap_to_ask_is_asked_at_its_own_pace() -> None:
         assert await world.round() == 5.0
 
 
-# ---- what is told
-
-
 async def test_every_poll_is_counted_by_what_it_brought() -> None:
     """Failures in a row are counted too, until a poll goes well. The last check is the last poll that went well."""
     script = (ONE, ONE, Fetched(bytes(bytearray(ONE))), DOWN, REFUSED, b"{", EMPTY, TWO, DOWN)
@@ -190,9 +182,6 @@ async def test_nothing_was_checked_by_reading_what_is_stored() -> None:
         await turns()
         assert (world.serves, world.holder.checked_at, world.holder.failures) == (["two"], None, 2)
         assert sum(world.holder.event_counts.values()) == 2
-
-
-# ---- a poll that is requested
 
 
 async def test_a_requested_poll_is_made_at_once() -> None:

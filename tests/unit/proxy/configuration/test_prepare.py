@@ -85,11 +85,6 @@ async def test_a_document_that_utf_8_cannot_say_is_passed_on_escaped() -> None:
     assert json.loads(prepared.document.body)["features"] == [{"name": "a\ud800", "enabled": True, "strategies": []}]
 
 
-def test_a_byte_order_mark_is_skipped() -> None:
-    """Editors on some systems write one."""
-    assert decode(b'\xef\xbb\xbf{"a":1}') == {"a": 1}
-
-
 async def test_without_a_filter_the_document_is_passed_on_byte_for_byte() -> None:
     """Its ETag is strong and depends only on the bytes."""
     body = b'{ "features" : [ {"name":"a"} ] }'

@@ -7,6 +7,7 @@ import stat
 import time
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -21,13 +22,7 @@ from flagsvc.proxy.configuration.stores import (
     write_record,
 )
 from flagsvc.testing import MemoryStore
-
-KEY = "0123abc"
-
-
-def files(folder: Path) -> list[str]:
-    """Return the names in a folder."""
-    return sorted(path.name for path in folder.iterdir())
+from unit.proxy.configuration.test_file_store import KEY, files
 
 
 async def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
@@ -89,12 +84,8 @@ async def test_a_removal_counts_once_the_name_is_gone(tmp_path: Path, monkeypatc
     """A removed record is ours, even if the folder cannot be synced."""
     record_store = FileRecordStore(tmp_path, KEY)
     await record_store.put("0a", b"x")
-
-    def fail(*_: object) -> None:
-        raise OSError(5, "the disk is slow")
-
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", fail)
+        patch.setattr(os, "fsync", Mock(side_effect=OSError(5, "the disk is slow")))
         assert await record_store.remove("0a")
     assert not await record_store.remove("0a")
 

@@ -29,11 +29,9 @@ class Heavy:
         self.things = [Thing() for _ in range(max(0, count - 10))]
 
     def containers(self) -> list[tuple[Container, int]]:
-        """Return a dict and a list."""
         return [(self.things, SLICE_OBJECTS), (self.few, 4)]
 
     def all(self) -> list[weakref.ref[Thing]]:
-        """Return a reference to each."""
         return [weakref.ref(each) for each in (*self.few.values(), *self.things)]
 
 

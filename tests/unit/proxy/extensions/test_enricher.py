@@ -13,7 +13,6 @@ from flagsvc.proxy.extensions import enrich
 
 
 def add(context: Context) -> Context:
-    """Add a property."""
     return context.replace(properties={**context.properties, "seen": "1"})
 
 

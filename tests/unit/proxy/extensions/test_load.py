@@ -12,8 +12,6 @@ from flagsvc.core.errors import ExtensionError
 from flagsvc.engine.context import Context
 from flagsvc.proxy.extensions import ContextView, Strategy, enricher, load_enrichers, load_strategies
 
-Write = Callable[[str, str], Path]
-
 IS_GOLD = """
 class IsGold:
     name = "isGold"
@@ -44,30 +42,23 @@ class Odd(Strategy):
         return int(context.user_id or 0) % 2 == 1
 
 
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    """A function that writes a file into a fresh folder."""
-
-    def write_file(name: str, text: str) -> Path:
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return write_file
+def write(folder: Path, name: str, text: str) -> Path:
+    (folder / name).write_text(text)
+    return folder / name
 
 
-def test_files_and_instances_mix(write: Write) -> None:
+def test_files_and_instances_mix(tmp_path: Path) -> None:
     """A list may contain paths, as texts too, and instances; their order is kept. The strategies answer for a context."""
-    loaded = load_strategies([Odd(), str(write("gold.py", IS_GOLD))])
+    loaded = load_strategies([Odd(), str(write(tmp_path, "gold.py", IS_GOLD))])
     assert list(loaded.by_name) == ["odd", "isGold"]
     assert loaded.by_name["odd"].is_enabled({}, Context(user_id="7")) is True
     assert loaded.by_name["isGold"].is_enabled({}, Context(properties={"tier": "gold"})) is True
     assert loaded.by_name["isGold"].is_enabled({}, Context()) is False
 
 
-def test_a_file_of_enrichers(write: Write) -> None:
+def test_a_file_of_enrichers(tmp_path: Path) -> None:
     """The enrichers of the list `enrichers` are loaded in their order."""
-    loaded = load_enrichers([write("tier.py", ADD_TIER), lambda context: context])
+    loaded = load_enrichers([write(tmp_path, "tier.py", ADD_TIER), lambda context: context])
     assert [function.__name__ for function in loaded.functions] == ["add_tier", "<lambda>"]
 
 
@@ -78,15 +69,15 @@ def test_nothing_at_all() -> None:
     assert load_enrichers([]).functions == ()
 
 
-def test_two_loads_share_nothing(write: Write) -> None:
+def test_two_loads_share_nothing(tmp_path: Path) -> None:
     """One file loaded twice makes two modules: an application does not see changes of another application."""
-    path = write("state.py", IS_GOLD.replace("IsGold()", "IsGold()]\nseen = [1") + "\nstrategies[0].seen = seen\n")
+    path = write(tmp_path, "state.py", IS_GOLD.replace("IsGold()", "IsGold()]\nseen = [1") + "\nstrategies[0].seen = seen\n")
     first, second = load_strategies([path]), load_strategies([path])
     first.by_name["isGold"].seen.append(2)  # type: ignore[attr-defined]
     assert second.by_name["isGold"].seen == [1]  # type: ignore[attr-defined]
 
 
-def test_a_file_may_define_dataclasses(write: Write) -> None:
+def test_a_file_may_define_dataclasses(tmp_path: Path) -> None:
     """A module can look itself up while it runs and afterwards, as dataclasses and typing do."""
     source = """
 from __future__ import annotations
@@ -102,31 +93,34 @@ class Region:
 
 strategies = [Region("region", {"eu"})]
 """
-    loaded = load_strategies([write("region.py", source)])
+    loaded = load_strategies([write(tmp_path, "region.py", source)])
     assert loaded.by_name["region"].is_enabled({}, Context(properties={"region": "eu"})) is True
 
 
-def test_a_file_that_fails_leaves_no_module(write: Write) -> None:
+def test_a_file_that_fails_leaves_no_module(tmp_path: Path) -> None:
     """A file that cannot be imported leaves no entry in sys.modules."""
     before = set(sys.modules)
     with pytest.raises(ExtensionError):
-        load_strategies([write("broken.py", "1 / 0")])
+        load_strategies([write(tmp_path, "broken.py", "1 / 0")])
     assert set(sys.modules) == before
 
 
-def test_a_changed_file_is_read_again(write: Write) -> None:
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     """The bytes on disk decide, not a cached compilation of them: the same size and second make no difference."""
-    path = write("gold.py", IS_GOLD)
+    path = write(tmp_path, "gold.py", IS_GOLD)
     load_strategies([path])
     path.write_text(IS_GOLD.replace('"isGold"', '"isBold"'))
     assert list(load_strategies([path]).by_name) == ["isBold"]
 
 
-def test_the_digest_follows_the_code(write: Write, tmp_path: Path) -> None:
+def test_the_digest_follows_the_code(tmp_path: Path) -> None:
     """Equal bytes have an equal digest wherever they lie, one changed byte has another, and order counts."""
-    one, other = write("a.py", IS_GOLD), write("b.py", IS_GOLD.replace("gold", "silver").replace("isGold", "isSilver"))
+    one, other = (
+        write(tmp_path, "a.py", IS_GOLD),
+        write(tmp_path, "b.py", IS_GOLD.replace("gold", "silver").replace("isGold", "isSilver")),
+    )
     (tmp_path / "folder").mkdir()
-    same = write("folder/c.py", IS_GOLD)
+    same = write(tmp_path, "folder/c.py", IS_GOLD)
     digest = load_strategies([one]).digest
     assert load_strategies([same]).digest == digest
     assert load_strategies([other]).digest != digest
@@ -214,9 +208,9 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("load", "source", "message"), FAULTS.values(), ids=FAULTS)
-def test_faults_of_a_file(write: Write, load: Callable[..., object], source: str, message: str) -> None:
+def test_faults_of_a_file(tmp_path: Path, load: Callable[..., object], source: str, message: str) -> None:
     """The message names the file, the item and what was expected, in one line and without a traceback."""
-    path = write("faulty.py", source)
+    path = write(tmp_path, "faulty.py", source)
     with pytest.raises(ExtensionError) as caught:
         load([path])
     assert message in str(caught.value)
@@ -224,9 +218,9 @@ def test_faults_of_a_file(write: Write, load: Callable[..., object], source: str
     assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
 
 
-def test_missing_unreadable_and_foreign_files(write: Write, tmp_path: Path) -> None:
+def test_missing_unreadable_and_foreign_files(tmp_path: Path) -> None:
     """A missing file, a folder, JavaScript and a file of another kind are each told in their own words, all at once."""
-    script, text = write("custom.js", "module.exports = []"), write("custom.txt", "strategies = []")
+    script, text = write(tmp_path, "custom.js", "module.exports = []"), write(tmp_path, "custom.txt", "strategies = []")
     with pytest.raises(ExtensionError) as caught:
         load_strategies([tmp_path / "none.py", tmp_path, script, text])
     missing, folder, foreign, other = str(caught.value).splitlines()
@@ -237,9 +231,9 @@ def test_missing_unreadable_and_foreign_files(write: Write, tmp_path: Path) -> N
     assert other == f"custom strategies file `{text}` is not a Python file: its name must end in .py"
 
 
-def test_two_strategies_of_one_name(write: Write) -> None:
+def test_two_strategies_of_one_name(tmp_path: Path) -> None:
     """The second strategy of a name is refused, and both places are named."""
-    one, two = write("one.py", IS_GOLD), write("two.py", IS_GOLD)
+    one, two = write(tmp_path, "one.py", IS_GOLD), write(tmp_path, "two.py", IS_GOLD)
     with pytest.raises(ExtensionError) as caught:
         load_strategies([one, two])
     assert str(caught.value) == (f"two custom strategies are named `isGold`: `{one}`: strategies[0] and `{two}`: strategies[0]")
@@ -251,7 +245,7 @@ def test_wrong_things_in_code() -> None:
         load_strategies([Odd(), Odd])  # type: ignore[list-item]
 
 
-def test_a_callable_in_c_is_taken(write: Write) -> None:
+def test_a_callable_in_c_is_taken() -> None:
     """A function that tells no signature gets the benefit of the doubt."""
     assert load_enrichers([max]).functions == (max,)  # type: ignore[comparison-overlap, list-item]
 

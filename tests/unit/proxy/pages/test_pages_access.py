@@ -185,9 +185,3 @@ async def test_forms_are_bounded() -> None:
     answer = await desk.ask("/ui/flags", "POST", {})
     assert answer.status == 405 and header(answer, "allow") == "GET, HEAD, POST"
     assert (await desk.ask("/ui/status", padding="x" * 20_000)).status == 431
-
-
-async def test_the_pages_can_be_switched_off() -> None:
-    """Then the address has probes and metrics alone."""
-    desk = DeskScene(admin_pages=False)
-    assert (await desk.ask("/ui/status")).status == 404 and (await desk.ask("/livez")).status == 200

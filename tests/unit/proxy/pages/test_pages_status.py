@@ -7,6 +7,7 @@ import copy
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -298,27 +299,24 @@ class Counters:
 
     def __init__(self) -> None:
         self.counts = {"200": 0.0, "429": 0.0}
-        self.fails = False
 
     async def read(self) -> dict[tuple[str, ...], float]:
-        """Return the readings. Raises OSError while it `fails`."""
-        if self.fails:
-            raise OSError
         return {("flagsvc_http_requests", "/proxy", "GET", status): each for status, each in self.counts.items()}
 
 
 async def test_the_last_hour_is_known_before_a_page_asks() -> None:
     """The recorder keeps an hour and no more: by 15 seconds or by minutes, each in the bar of its time. Failures leave gaps."""
     clock, counters, log = FakeClock(), Counters(), RecordingLog()
-    recorder = Recorder(counters.read, clock, log)
+    read = AsyncMock(side_effect=counters.read)
+    recorder = Recorder(read, clock, log)
     task = asyncio.create_task(recorder.run())
     await clock.advance(3600)
     counters.counts = {"200": 30.0, "429": 15.0}
     await clock.advance(20)
     assert [(each.requests, each.refused) for each in recorder.bars(15.0)][-3:] == [(0, 0), (3.0, 1.0), (0, 0)]
-    counters.fails = True
+    read.side_effect = OSError
     await clock.advance(30)
-    counters.fails = False
+    read.side_effect = counters.read
     await recorder.look()
     counters.counts["200"] += 20.0
     await clock.advance(8)

@@ -9,8 +9,6 @@ from flagsvc.proxy.tokens.lookup import MAX_ASKED, MAX_WAITING
 from flagsvc.testing import FakeClock, turns
 from support.lookup_scene import FRONTEND, RATE, SERVER, lookup_scene
 
-# ---- questions
-
 
 async def test_a_caller_comes_while_a_question_is_on_its_way() -> None:
     """It waits for the same answer, also if the first one goes away; other tokens wait for the next question."""
@@ -55,19 +53,6 @@ async def test_the_budget() -> None:
     assert len(world.questions) >= RATE * 19, "nearly all of the budget is used"
 
 
-async def test_one_budget_for_several_environments() -> None:
-    """Two look-ups of one process share its budget."""
-    clock = FakeClock()
-    budget = Budget(RATE, clock, lambda: 0.0)
-    async with lookup_scene(clock=clock, budget=budget) as one, lookup_scene(clock=clock, budget=budget) as other:
-        for number in range(100):
-            await one.start_find(f"a-{number}")
-            await other.start_find(f"b-{number}")
-            await clock.advance(0.1)
-        assert len(one.questions) + len(other.questions) <= RATE * 11
-        assert min(len(one.questions), len(other.questions)) > RATE * 4
-
-
 async def test_a_pause_refills_the_budget_for_one_second_only() -> None:
     """After an hour of silence, as many requests as one second allows go out at once, and no more."""
     clock = FakeClock()
@@ -80,9 +65,6 @@ async def test_a_pause_refills_the_budget_for_one_second_only() -> None:
     assert sum(each.done() for each in takes) == RATE + 1
     await clock.advance(1.0 / RATE)
     assert all(each.done() for each in takes)
-
-
-# ---- bounds for callers
 
 
 async def test_many_networks_have_a_bound_too() -> None:

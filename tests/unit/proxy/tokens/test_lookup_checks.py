@@ -14,8 +14,6 @@ from flagsvc.proxy.tokens.lookup import LONGEST_PAUSE_S, STORE_S
 from flagsvc.testing import FakeClock, turns
 from support.lookup_scene import AWAY, FRONTEND, INTERVAL_S, RATE, SERVER, LookupScene, MemoryTokens, lookup_scene
 
-# ---- on request
-
 
 async def test_a_request_while_a_question_is_on_its_way() -> None:
     """The answer may be older than the request: the token is asked about once more."""
@@ -94,9 +92,6 @@ async def test_the_regular_check_obeys_the_upstream() -> None:
         assert world.questions[2:] == [["a"]]
 
 
-# ---- after a restart
-
-
 async def test_a_restart_asks_again() -> None:
     """A stored token works at once when it is used, and is asked about then: one that was revoked ends."""
     clock = FakeClock()
@@ -111,26 +106,6 @@ async def test_a_restart_asks_again() -> None:
         assert (await other.find("a"), await other.find("b")) == (None, FRONTEND)
         await turns()
         assert len(other.questions) == 1, "each is asked about once"
-
-
-async def test_an_upstream_that_is_away_is_left_alone() -> None:
-    """However many stored tokens are used during an outage, they cause one question in a minute."""
-    clock, names = FakeClock(), [f"token-{number}" for number in range(50)]
-    async with lookup_scene(clock=clock) as world:
-        await world.know(*names)
-    async with lookup_scene(world.store, clock) as other:
-        other.fault = AWAY
-        for name in names:
-            assert await other.find(name) == FRONTEND
-            await clock.advance(1)
-        assert len(other.questions) == 1
-        other.grants = world.grants
-        other.fault = None
-        await clock.advance(LONGEST_PAUSE_S)
-        assert sorted(other.questions[1]) == sorted(names) and len(other.questions) == 2
-
-
-# ---- what is stored
 
 
 async def test_random_tokens_are_not_stored() -> None:
@@ -233,9 +208,6 @@ async def test_a_token_that_only_storage_knows() -> None:
         assert known_in(one) == {"of-both", "new", "later"} and one.lookup.book.find("of-one") is None
 
 
-# ---- an upstream that does not answer
-
-
 async def test_no_question_within_a_pause() -> None:
     """After a failure no caller waits and nothing is asked until the pause is over; it grows to a minute."""
     async with lookup_scene() as world:
@@ -306,22 +278,16 @@ async def test_nothing_is_asked_about_nothing() -> None:
         assert await late == 1.0 and world.questions == [["a"]]
 
 
-# ---- storage and the end
-
-
 async def test_what_storage_tells_is_told() -> None:
     """Once for each token: after the start, and when another process has added some. What is known already is not told again."""
     clock = FakeClock()
     async with lookup_scene(clock=clock) as world:
-        world.grants["first"] = FRONTEND
-        await world.find("first")
+        await world.know("first")
     async with lookup_scene(world.store, clock) as other:
         assert other.restored == [[digest_of("first")]]
         async with lookup_scene(world.store, clock) as third:
-            third.grants["second"] = FRONTEND
-            await third.find("second")
-        other.grants["third"] = FRONTEND
-        await other.find("third")
+            await third.know("second")
+        await other.know("third")
         await clock.advance(STORE_S)
         assert other.restored == [[digest_of("first")], [digest_of("second")]]
 
@@ -346,8 +312,7 @@ async def test_a_record_that_cannot_be_read_at_the_start() -> None:
     """It is read later, also if nothing changes. Until then, and at an end before that, nothing overwrites it."""
     clock = FakeClock()
     async with lookup_scene(clock=clock) as world:
-        world.grants["before"] = FRONTEND
-        await world.find("before")
+        await world.know("before")
     stored = world.store.data
     world.store.is_away = True
     async with lookup_scene(world.store, clock) as away:
@@ -365,8 +330,7 @@ async def test_a_record_that_cannot_be_read_at_the_start() -> None:
 async def test_an_end_while_tokens_are_being_stored() -> None:
     """A write that the end interrupts is done again."""
     async with lookup_scene() as world:
-        world.grants["a"] = FRONTEND
-        await world.find("a")
+        await world.know("a")
         world.store.gate = asyncio.Event()
         await world.clock.advance(STORE_S)
         ending = asyncio.ensure_future(world.lookup.stop(world))

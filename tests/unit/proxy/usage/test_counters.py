@@ -26,7 +26,6 @@ def counters(most: int = 1000, now: Sequence[float] = (100.0,)) -> UsageCounters
 
 
 def read(bucket: UsageBucket | None) -> dict[str, tuple[int, int, dict[str, int]]]:
-    """Return the content of a bucket."""
     return {} if bucket is None else {name: (t.yes, t.no, t.variants) for name, t in bucket.toggles.items()}
 
 
@@ -68,24 +67,6 @@ def test_a_bucket_tells_its_time() -> None:
     now.append(130.0)
     bucket = usage.drain()
     assert bucket is not None and (bucket.start, bucket.stop) == (110.0, 130.0)
-
-
-def test_a_bucket_that_could_not_be_sent_is_merged() -> None:
-    """Counts add up, and the time goes back to the older start."""
-    now = [100.0]
-    usage = counters(now=now)
-    usage.add("varied", 1, 2, {"red": 1})
-    now.append(110.0)
-    lost = usage.drain()
-    assert lost is not None
-    usage.add("varied", 10, 20, {"red": 10, "blue": 5})
-    usage.count("plain", False)
-    now.append(120.0)
-    usage.merge(lost)
-    bucket = usage.drain()
-    assert read(bucket) == {"varied": (11, 22, {"red": 11, "blue": 5}), "plain": (0, 1, {})}
-    assert bucket is not None and (bucket.start, bucket.stop) == (100.0, 120.0)
-    assert usage.full == 0
 
 
 def test_the_bound_holds_on_every_way_in() -> None:

@@ -26,7 +26,6 @@ def counters(max_entries: int = 1000, max_bytes: int = 1_000_000) -> UsageCounte
 
 
 def sample(key: ImpactKey, *values: float, labels: tuple[tuple[str, str], ...] = PLAIN) -> ImpactSample:
-    """Return a sample."""
     return ImpactSample(key, "help", labels, list(values))
 
 

@@ -11,7 +11,6 @@ from flagsvc.proxy.usage.unsent import PIECE_ENTRIES, UnsentRecord, UsageWindow,
 
 
 def bucket(start: float = 5.0) -> UsageBucket:
-    """Return a bucket."""
     now = iter((start, start + 1))
     counters = UsageCounters(lambda: {"a": (), "b": ("v",)}, lambda: next(now))
     counters.count("a", True)
@@ -36,12 +35,10 @@ def measured(samples: int = 1) -> UsageBucket:
 
 
 def read_impact(found: UsageBucket) -> object:
-    """Return the impact metrics of a bucket."""
     return {key: (series.help, series.samples) for key, series in found.impact.items()}
 
 
 def packed(buckets: list[UsageBucket], *, left: bool = False, every: float = 1.0) -> bytes:
-    """Return the bytes of a record."""
     return b"".join(pack(buckets, left=left, beat=7, every=every))
 
 
@@ -55,7 +52,6 @@ def large(toggles: int, variants: int) -> UsageBucket:
 
 
 def read(found: UsageBucket) -> object:
-    """Return the content of a bucket."""
     return found.start, found.stop, {name: (t.yes, t.no, t.variants) for name, t in found.toggles.items()}
 
 
@@ -123,14 +119,6 @@ def test_what_is_counted_while_a_record_is_written() -> None:
             counters.count(f"toggle-{number}", True)
     [found] = unpack(b"".join(made)).buckets()
     assert len(found.toggles) in (2 * PIECE_ENTRIES, 3 * PIECE_ENTRIES) and all(tally.yes >= 1 for tally in found.toggles.values())
-
-
-def test_the_application_survives() -> None:
-    """A bucket of an application keeps its name and instance."""
-    source = UsageSource("shop", "one")
-    made = UsageBucket(5.0, 6.0, bucket().toggles, source)
-    [kept] = unpack(packed([made])).buckets()
-    assert (kept.source, read(kept)) == (source, read(made))
 
 
 def test_impact_metrics_survive() -> None:

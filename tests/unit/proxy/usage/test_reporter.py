@@ -7,13 +7,11 @@ import asyncio
 import pytest
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource, reporter
+from flagsvc.proxy.usage import UsageSource, reporter
 from flagsvc.testing import turns
 from unit.proxy.usage.usage_scene import DOWN, HangingUpstream, ReporterScene, running, tally
 
 LOST = "usage metrics are lost: they could be neither sent nor stored"
-
-# ---- registration
 
 
 async def test_registration_is_retried_until_it_succeeds() -> None:
@@ -36,9 +34,6 @@ async def test_registration_is_retried_until_it_succeeds() -> None:
         "the registration was taken",
     ]
     await world.reporter.stop()
-
-
-# ---- sending
 
 
 @pytest.mark.parametrize(
@@ -152,9 +147,6 @@ async def test_a_fault_nobody_thought_of_loses_no_counts_and_does_not_end_the_lo
         assert world.sent == [{"a": tally(1, 0)}]
 
 
-# ---- applications
-
-
 async def test_applications_have_their_own_posts() -> None:
     """What an application counted goes upstream under its name and instance, also after a failure, with the earlier start."""
     async with running() as world:
@@ -186,20 +178,3 @@ async def test_registrations_of_applications_are_sent_once() -> None:
         assert world.upstream.registrations[own:] == [{"appName": "shop"}]
         await world.interval()
         assert len(world.upstream.registrations) == own + 1
-
-
-async def test_impact_metrics_of_applications() -> None:
-    """They are a post also without toggles; those of a failed post are kept, and added to later ones."""
-    async with running() as world:
-        source = UsageSource("shop", "one")
-        sample = ImpactSample(ImpactKey("sales", "counter", ()), "help", (), [2.0])
-        world.upstream.faults = [DOWN]
-        for count in (1, 2):
-            for _ in range(count):
-                world.usage.add_impact(sample, source)
-            await world.interval()
-        [post] = world.upstream.metrics
-        assert (post["appName"], world.sent) == ("shop", [{}])
-        assert [metric["samples"] for metric in post["impactMetrics"]] == [[{"labels": {}, "value": 6}]]  # type: ignore[attr-defined]
-        await world.interval()
-        assert len(world.upstream.attempts) == 2 + len(world.upstream.registrations)

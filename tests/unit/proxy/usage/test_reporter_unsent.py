@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource, reporter
+from flagsvc.proxy.usage import reporter
 from flagsvc.proxy.usage.unsent import UnsentRecord, unpack
 from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingUpstream, turns
 from unit.proxy.usage.usage_scene import DOWN, HangingUpstream, running, tally
@@ -33,14 +33,20 @@ def kept(record_store: MemoryRecordStore) -> dict[str, tuple[int, int]]:
     return found
 
 
-async def test_what_the_last_post_could_not_send_is_sent_after_the_restart() -> None:
-    """It is left in storage, and the next process sends it, apart from its own counts: it is of another time."""
+async def left() -> MemoryRecordStore:
+    """Return the storage of a process that has ended and could send nothing."""
     record_store = MemoryRecordStore()
     async with running(record_store=record_store) as world:
         world.usage.count("a", True)
         world.upstream.faults = [DOWN]
-    assert kept(record_store) == {"a": (1, 0)} and [record.left for record in stored(record_store)] == [True]
     assert "lost" not in str(world.log.lines)
+    return record_store
+
+
+async def test_what_the_last_post_could_not_send_is_sent_after_the_restart() -> None:
+    """It is left in storage, and the next process sends it, apart from its own counts: it is of another time."""
+    record_store = await left()
+    assert kept(record_store) == {"a": (1, 0)} and [record.left for record in stored(record_store)] == [True]
     async with running(record_store=record_store, clock=FakeClock(2_000_000_000.0)) as world:
         world.usage.count("b", False)
         await world.interval()
@@ -139,10 +145,7 @@ async def test_an_ambiguous_failure_sends_again_and_once_more_after_a_kill() -> 
 
 async def test_what_was_taken_over_is_in_storage_until_it_is_sent() -> None:
     """A process that has taken over another's counts and cannot send them keeps them as its own, and leaves them in turn."""
-    record_store = MemoryRecordStore()
-    async with running(record_store=record_store) as world:
-        world.usage.count("a", True)
-        world.upstream.faults = [DOWN]
+    record_store = await left()
     async with running(record_store=record_store) as world:
         world.upstream.faults = [DOWN] * 2
         await world.interval()
@@ -156,10 +159,7 @@ async def test_what_was_taken_over_is_in_storage_until_it_is_sent() -> None:
 
 async def test_what_was_taken_over_is_in_storage_while_it_is_sent() -> None:
     """A process that is killed while the upstream takes its time with another's counts has them in storage as its own."""
-    record_store, upstream = MemoryRecordStore(), HangingUpstream()
-    async with running(record_store=record_store) as world:
-        world.usage.count("a", True)
-        world.upstream.faults = [DOWN]
+    record_store, upstream = await left(), HangingUpstream()
     async with running(record_store=record_store, upstream=upstream) as world:
         await world.interval()
         assert [record.left for record in stored(record_store)] == [False] and kept(record_store) == {"a": (1, 0)}
@@ -170,10 +170,7 @@ async def test_what_was_taken_over_is_in_storage_while_it_is_sent() -> None:
 
 async def test_the_shutdown_looks_for_nothing() -> None:
     """Records of ended processes are for processes that stay."""
-    record_store = MemoryRecordStore()
-    async with running(record_store=record_store) as world:
-        world.usage.count("a", True)
-        world.upstream.faults = [DOWN]
+    record_store = await left()
     async with running(record_store=record_store) as world:
         pass
     assert world.sent == [] and len(record_store.data) == 1
@@ -229,17 +226,3 @@ async def test_a_cancelled_post(faults: list[BaseException]) -> None:
         upstream.gate.set()
         upstream.faults = list(faults)
     assert (world.sent, kept(record_store)) == (([], {"a": (1, 0)}) if faults else ([{"a": tally(1, 0)}], {}))
-
-
-async def test_impact_metrics_are_stored_too() -> None:
-    """What an application measured during an outage is sent after the restart."""
-    record_store = MemoryRecordStore()
-    async with running(record_store=record_store) as world:
-        world.usage.add_impact(ImpactSample(ImpactKey("sales", "counter", ()), "help", (), [2.0]), UsageSource("shop", "one"))
-        world.upstream.faults = [DOWN]
-    assert len(record_store.data) == 1
-    async with running(record_store=record_store) as world:
-        await world.interval()
-        [post] = world.upstream.metrics
-        assert (post["appName"], world.sent, record_store.data) == ("shop", [{}], {})
-        assert [metric["name"] for metric in post["impactMetrics"]] == ["sales"]  # type: ignore[attr-defined]

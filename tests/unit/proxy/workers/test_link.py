@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -87,18 +88,15 @@ class Pair:
         )
 
     def add(self, number: int) -> LinkedFeed:
-        """Add another environment to the link."""
         counters = UsageCounters(lambda: {"a": ("v",)}, self.clock.now)
         made = LinkedFeed(Holder(), counters, PREPARE)
         self.link.add_feed(number, made)
         return made
 
     def sources(self) -> Sources:
-        """Return the sources of the metrics."""
         return Sources(self.holder, self.counters, [self.tally], self.clock, AnswerCache(0))
 
     def of(self, kind: type[messages.Message]) -> list[Any]:
-        """Return the received messages of one type."""
         return [message for message in self.received if isinstance(message, kind)]
 
     def answers(self) -> float:
@@ -401,12 +399,8 @@ async def test_an_environment_is_ready_before_it_takes_the_place_of_another() ->
 
 async def test_a_worker_that_cannot_reload_gives_up() -> None:
     """A file that an environment needs may have changed since the parent read it. Another worker takes the place of this one."""
-
-    def fail() -> None:
-        raise RuntimeError("s3cret")
-
     async with pair() as both:
-        both.commands.on_reload = fail
+        both.commands.on_reload = Mock(side_effect=RuntimeError("s3cret"))
         both.parent.send(messages.Reload(5, ENVIRONMENTS))
         await both.parent.closed.wait()
         await until(lambda: both.commands.leave_calls)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from flagsvc.http.call import StatusCounts
 from flagsvc.http.metrics import Readings
 from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.metrics import COUNTED, Sources
+from flagsvc.proxy.api.metrics import Sources
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.workers.metric_sums import MetricChanges, MetricSums, NewReadings, growth
 from flagsvc.testing import FakeClock
@@ -23,11 +23,6 @@ def sources(*counts: StatusCounts) -> Sources:
     """Return the sources of the metrics of a service with these counts."""
     clock = FakeClock()
     return Sources(holder_of(None), UsageCounters(dict, clock.now), counts, clock, AnswerCache(0))
-
-
-def test_which_rows_are_counters() -> None:
-    """These tests and the table have the same names."""
-    assert COUNTER[0] in COUNTED and GAUGE[0] not in COUNTED
 
 
 def test_changes() -> None:

@@ -34,7 +34,6 @@ class Parent:
         self.questions.append(message)
 
     async def ask(self, *tokens: str, network: bytes = NETWORK, seconds: float = SECONDS) -> Opened:
-        """Ask about tokens in one request."""
         return await self.tokens.ask(tokens, network, asyncio.get_running_loop().time() + seconds)
 
     async def begin(self, *requests: str | tuple[str, ...], network: bytes = NETWORK) -> list[asyncio.Task[Opened]]:
@@ -168,14 +167,6 @@ async def test_a_parent_that_is_slow_gets_no_more_questions() -> None:
     assert len(parent.questions) == half + 1, "the parent has not answered the former ones"
 
 
-async def test_a_request_about_too_many_tokens() -> None:
-    """It is turned away as a whole, and the parent learns nothing of it."""
-    parent = Parent()
-    with pytest.raises(UnavailableError):
-        await parent.ask(*(f"t{each}" for each in range(MAX_WAITING + 1)))
-    assert parent.questions == [] and parent.tokens._places.tokens.taken == 0
-
-
 async def test_a_flood_that_the_parent_turns_away() -> None:
     """Its places are taken for a moment longer, so that the parent gets so many questions in a second and no more."""
     parent = Parent()
@@ -210,20 +201,6 @@ async def test_a_flood_does_not_keep_out_valid_tokens() -> None:
     await parent.clock.advance(UNKNOWN_S)
     with pytest.raises(UnavailableError):
         await parent.ask("known")
-
-
-async def test_a_flood_of_two_networks_does_not_keep_out_valid_tokens() -> None:
-    """Also not the tokens of a caller in these networks."""
-    parent = Parent()
-    parent.tokens.note_valid([digest_of("known")])
-    half = MAX_WAITING // 2
-    await parent.begin(tuple(f"a{each}" for each in range(half)), network=b"a")
-    await parent.begin(tuple(f"b{each}" for each in range(100)), network=b"b")
-    asked = len(parent.questions)
-    [task] = await parent.begin("known", network=b"a")
-    assert [each.tokens for each in parent.questions[asked:]] == [["known"]]
-    parent.tokens.resolve(messages.TokenAnswer(parent.questions[asked].number, [OPENED]))
-    assert await task == {"known": OPENED}
 
 
 def test_valid_tokens_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:

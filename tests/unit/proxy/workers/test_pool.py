@@ -231,12 +231,6 @@ async def test_the_last_counts_are_there_at_the_end() -> None:
     assert bucket is not None and bucket.toggles["a"].yes == 1
 
 
-def test_a_pool_is_made_without_a_loop() -> None:
-    """The constructor starts nothing."""
-    made = PoolScene(4)
-    assert (made.worker_pool.workers, made.worker_pool.pids(), made.made) == (0, [], [])
-
-
 async def test_other_options_with_a_late_worker() -> None:
     """A worker that does not acknowledge them is logged, and delays no other worker. One that has ended is not waited for."""
     async with pool_scene(3, timeouts=SHORT) as scene:

@@ -24,7 +24,6 @@ async def wait_answered(scene: PoolScene) -> None:
 
 
 def ignore_pings(*workers: FakeWorker) -> None:
-    """Make workers ignore pings."""
     for worker in workers:
         worker.ignores.add(messages.Ping)
 

@@ -78,7 +78,6 @@ class FakeWorker(subprocess.Popen[bytes]):
         return self._status
 
     def received_of(self, kind: type[messages.Message]) -> list[Any]:
-        """Return the received messages of one type."""
         return [message for message in self.received if isinstance(message, kind)]
 
 
