@@ -19,7 +19,7 @@ from support import processes
 from support.browser import NAME, Browser, browser
 from support.flagservers import USER_SECRET, OurFlagServer, our_flag_server
 from support.page_faults import check_page, faults
-from support.person import Person, Way
+from support.person import Person, Way, sign_in
 from support.processes import KEY, Program, Proxy, node_script, our_proxy
 from support.provider import CLIENT, SECRET, running_provider
 
@@ -51,14 +51,6 @@ def prepare(server: OurFlagServer) -> None:
     batch = {"environments": ["development"], "variants": variants}
     server.admin("/projects/default/features/new/variants-batch", batch, method="PUT")
     server.admin("/projects/default/features/new/link", {"url": "https://example.com/1", "title": "The ticket"})
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[OurFlagServer]:
-    """Give a flag server with a few flags."""
-    with our_flag_server(given=GIVEN) as server:
-        prepare(server)
-        yield server
 
 
 @pytest.fixture(scope="module")
@@ -244,10 +236,7 @@ def test_a_stream_that_was_refused_is_asked_for_again(server: OurFlagServer, pag
 def test_an_error_changes_nothing_and_a_signed_out_page_says_so(server: OurFlagServer) -> None:
     """A live part stays while the server answers with an error. Without a session the page says so, and leads to the sign-in."""
     with browser() as page:
-        page.go(address(server, "/flags"))
-        page.wait_for("document.getElementById('token') !== null")
-        page.run(f"document.getElementById('token').value = {json.dumps(USER_SECRET)}")
-        page.follow("main form button")
+        sign_in(page, server.root, "/flags")
         page.wait_for("typeof stream !== 'undefined' && stream?.readyState === EventSource.OPEN")
         page.run("const list = document.getElementById('list'); list.setAttribute('data-hx-get', '/ui/nowhere')")
         page.run("window.asked = 0; document.addEventListener('htmx:finally:request', () => { window.asked += 1 })")

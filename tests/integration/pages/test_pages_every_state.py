@@ -140,6 +140,7 @@ FORMS: tuple[tuple[str, dict[str, str], str], ...] = (
     ("/flags/new/copy", {"[name=to][value=production]": "production"}, "[value=preview]"),
     ("/export", {}, "[value=ticked]"),
     ("/new-flag", LONG_NAME, "[value=save]"),
+    ("/new-flag", {"[name=name]": "made", "[name=on]": "production"}, "[value=save]"),
     ("/segments/new", LONG_NAME, "[value=save]"),
     ("/new-project", LONG_NAME, "main button.main"),
     ("/people/new", LONG_NAME, "main button.main"),

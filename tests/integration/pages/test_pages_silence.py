@@ -27,13 +27,6 @@ ANSWERED = "document.querySelector('[data-busy]') === null"
 CREATE = "[...document.querySelectorAll('main form button')].find(each => each.value === 'save' || each.innerText === 'Create')"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[OurFlagServer]:
-    """Give a flag server with a flag."""
-    with our_flag_server(given=GIVEN) as server:
-        yield server
-
-
 @pytest.fixture
 def page(server: OurFlagServer) -> Iterator[Browser]:
     """Give a browser that shows the list, signed in."""
