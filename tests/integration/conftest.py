@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flagsvc.core.clock import Clock
     from flagsvc.server.store.store import Store
     from support.fake_upstream import FakeUpstream
-    from support.flagservers import AppClient
+    from support.flagservers import AppClient, OurFlagServer
     from support.page_forms import PageClient
     from support.provider_scene import Scene
     from support.receivers import Receiver
@@ -100,4 +100,15 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[FakeUpstream]:
     from support.worker_pools import document
 
     with fake_upstream(getattr(request.module, "DOCUMENT", document("first", "second"))) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def server(request: pytest.FixtureRequest) -> Iterator[OurFlagServer]:
+    """Give a flag server in a process of its own, for the tests of a module, as `client` does."""
+    from support.flagservers import our_flag_server
+
+    with our_flag_server(given=getattr(request.module, "GIVEN", None)) as made:
+        if prepare := getattr(request.module, "prepare", None):
+            prepare(made)
         yield made

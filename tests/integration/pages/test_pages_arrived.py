@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from support.browser import Browser, browser
-from support.flagservers import BACKEND_SECRET, USER_SECRET, OurFlagServer, our_flag_server
+from support.flagservers import BACKEND_SECRET, USER_SECRET, OurFlagServer
 from support.moments import MOMENTS, NOW
 from support.page_faults import check_page
 from support.person import sign_in
@@ -27,17 +27,10 @@ SWITCH = "[...document.querySelectorAll('#list .switch')].find(each => each.aria
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[OurFlagServer]:
-    """Give a flag server with a flag."""
-    with our_flag_server(given=GIVEN) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def page(server: OurFlagServer) -> Iterator[Browser]:
     """Give a browser that shows the list, signed in."""
     with browser() as page:
-        sign_in(page, f"{server.root}/ui/flags")
+        sign_in(page, server.root, "/flags")
         yield page
 
 

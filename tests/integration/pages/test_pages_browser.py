@@ -55,18 +55,10 @@ def prepare(server: OurFlagServer) -> None:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[OurFlagServer]:
-    """Give a flag server with a few flags."""
-    with our_flag_server(given=GIVEN) as server:
-        prepare(server)
-        yield server
-
-
-@pytest.fixture(scope="module")
 def page(server: OurFlagServer) -> Iterator[Browser]:
     """Give a browser that is signed in. In the end it must not have complained, nor looked elsewhere."""
     with browser() as page:
-        sign_in(page, f"{server.root}/ui/flags")
+        sign_in(page, server.root, "/flags")
         yield page
         assert [each for each in page.complaints() if "404" not in each] == []
         foreign = [each for each in page.requested() if urlsplit(each).netloc != urlsplit(server.url).netloc]
@@ -236,7 +228,7 @@ def test_a_stream_that_was_refused_is_asked_for_again(server: OurFlagServer, pag
 def test_an_error_changes_nothing_and_a_signed_out_page_says_so(server: OurFlagServer) -> None:
     """A live part stays while the server answers with an error. Without a session the page says so, and leads to the sign-in."""
     with browser() as page:
-        sign_in(page, f"{server.root}/ui/flags")
+        sign_in(page, server.root, "/flags")
         page.wait_for(LIVE)
         page.run("const list = document.getElementById('list'); list.setAttribute('data-hx-get', '/ui/nowhere')")
         page.run("window.asked = 0; document.addEventListener('htmx:finally:request', () => { window.asked += 1 })")
@@ -337,7 +329,7 @@ def test_a_session_over_http(tmp_path: Path) -> None:
     public = f"https://{NAME}"
     with our_flag_server(folder=tmp_path, FLAGSVC_SERVER_PUBLIC_URL=public) as server, browser() as page:
         for host, words in ((NAME, "because this page came over http"), ("127.0.0.1", "boss (admin)")):
-            sign_in(page, f"{server.root.replace('127.0.0.1', host)}/ui/sessions")
+            sign_in(page, server.root.replace("127.0.0.1", host), "/sessions")
             assert words in page.run("document.body.innerHTML")
             assert [each for each in faults(page, 1200) if OVER_HTTP not in each] == []
         assert page.run("location.pathname") == "/ui/sessions", "loopback counts as https"

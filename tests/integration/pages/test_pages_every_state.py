@@ -96,6 +96,7 @@ FORMS: tuple[tuple[str, dict[str, str], str], ...] = (
     ("/flags/new/copy", {"[name=to][value=production]": "production"}, "[value=preview]"),
     ("/export", {}, "[value=ticked]"),
     ("/new-flag", LONG_NAME, "[value=save]"),
+    ("/new-flag", {"[name=name]": "made", "[name=on]": "production"}, "[value=save]"),
     ("/segments/new", LONG_NAME, "[value=save]"),
     ("/new-project", LONG_NAME, "main button.main"),
     ("/people/new", LONG_NAME, "main button.main"),
@@ -144,7 +145,7 @@ def test_every_page(state: str, secret: str, look: str, width: int) -> None:
         page.call("Emulation.setEmulatedMedia", features=LOOKS[look])
         add_webhook(server, WORDS if state == "hostile" else "For the chat")
         root = f"{server.root}/ui"
-        sign_in(page, f"{root}/flags", secret)
+        sign_in(page, server.root, "/flags", secret)
         found = [each for path in PATHS for each in faults_of(page, root + path, width)]
         for path, fields, button in FORMS if state != "empty" and secret == USER_SECRET else ():
             answered(page, root + path, fields, button)

@@ -17,7 +17,7 @@ GIVEN: dict[str, Any] = {
     "features": [{"name": "taken"}],
     "contextFields": [{"name": "country", "legalValues": [{"value": "DE"}, {"value": "FR"}]}, {"name": "region"}],
 }
-SOME = {"name": "mine", "rollout": "25", "c0__field": "country", "c0__legal": ["FR", "DE"]}
+SOME: dict[str, Any] = {"name": "mine", "rollout": "25", "c0__field": "country", "c0__legal": ["FR", "DE"]}
 
 
 def form_of(pages: PageClient, answer: Answer | None = None) -> PageForm:

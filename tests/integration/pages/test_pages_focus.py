@@ -9,30 +9,28 @@ from typing import Any
 import pytest
 
 from support.browser import Browser, browser
-from support.flagservers import OurFlagServer, our_flag_server
+from support.flagservers import OurFlagServer
 from support.page_faults import check_page
 from support.person import sign_in
 
 pytestmark = pytest.mark.programs
-GIVEN: dict[str, Any] = {"features": [{"name": "a"}], "contextFields": [{"name": "country"}]}
-NEW = "/ui/flags/a/development/strategies/new"
+STRATEGY = {"feature": "a", "environment": "development", "name": "default"}
+GIVEN: dict[str, Any] = {
+    "features": [{"name": "a"}, {"name": "b"}],
+    "strategies": [STRATEGY | {"title": each} for each in ("one", "two")],
+    "contextFields": [{"name": "country"}],
+}
+NEW = "/flags/a/development/strategies/new"
 FOCUS = "document.activeElement.id"
 NO_SCRIPT = "matchMedia('(scripting: none)').matches"
 SAID = "document.getElementById(document.activeElement.getAttribute('aria-describedby'))?.innerText"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[OurFlagServer]:
-    """Give a flag server with a flag."""
-    with our_flag_server(given=GIVEN) as server:
-        yield server
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["script", "no script"])
 def page(server: OurFlagServer, request: pytest.FixtureRequest) -> Iterator[Browser]:
     """Give a browser that is signed in, and in which pages have script or not."""
     with browser() as page:
-        sign_in(page, server.root + NEW)
+        sign_in(page, server.root, NEW)
         page.call("Emulation.setScriptExecutionDisabled", value=not request.param)
         yield page
 
@@ -51,7 +49,7 @@ def press(page: Browser, button: str, seen: str) -> None:
 
 def test_the_first_wrong_field(server: OurFlagServer, page: Browser) -> None:
     """The first wrong field has the focus and its sentence, and its page breaks no rule of accessibility, also on a phone."""
-    page.go(server.root + NEW)
+    page.go(f"{server.root}/ui{NEW}")
     press(page, "add-condition", "c0.field")
     fill(page, rollout="7", c0__field="contry", c0__values="x" * 101)
     press(page, "save", "c0.field")
@@ -66,7 +64,7 @@ def test_the_first_wrong_field(server: OurFlagServer, page: Browser) -> None:
 
 def test_rows_keep_the_focus(server: OurFlagServer, page: Browser) -> None:
     """The focus stays with the row that moves, and what happened is told there."""
-    page.go(server.root + NEW)
+    page.go(f"{server.root}/ui{NEW}")
     for at, name in enumerate(("userId", "country", "appName")):
         press(page, "add-condition", f"c{at}.field")
         fill(page, **{f"c{at}.field": name})
@@ -80,3 +78,58 @@ def test_rows_keep_the_focus(server: OurFlagServer, page: Browser) -> None:
     assert page.run(SAID) == "Condition 3 is removed; 2 are left."
     press(page, "remove-condition:0", "condition-1")
     press(page, "remove-condition:0", "add-condition")
+
+
+LONG = (
+    *(NEW, "/new-flag", "/new-webhook", "/new-context-field", "/segments/new"),
+    *("/flags/a/copy", "/compare", "/export"),
+)
+IN_VIEW = """(() => {
+  document.querySelector("main form button.main").form.scrollIntoView({behavior: "instant"});
+  return [...document.querySelectorAll("main form button.main")].map(each => each.getBoundingClientRect())
+    .some(box => box.height > 0 && box.top >= 0 && box.bottom <= innerHeight);
+})()"""
+
+
+def test_what_saves_stays_in_view(server: OurFlagServer, page: Browser) -> None:
+    """On a small screen, the button that saves, copies or exports is seen from the beginning of the form on, however long it is."""
+    page.call("Emulation.setDeviceMetricsOverride", width=360, height=600, deviceScaleFactor=1, mobile=False)
+    out = []
+    for path in LONG:
+        page.go(f"{server.root}/ui{path}")
+        out += [] if page.run(IN_VIEW) else [path]
+    page.call("Emulation.clearDeviceMetricsOverride")
+    assert out == []
+
+
+LIST = "[role=switch][aria-label='a in {}']"
+QUESTION = "main form .main"
+NOTICE = "document.querySelector('#notice .done') !== null"
+MOVE, FAVOURITE, ORDER = "[action$='/move'] [value={}]", "[action$='/favourites'] button", "[formaction$='/{}/down']:enabled"
+CASES = {
+    "the list": ("/flags", [LIST.format("development")], LIST.format("development")),
+    "the list, after a question": ("/flags", [LIST.format("production"), QUESTION], LIST.format("production")),
+    "a flag": ("/flags/a", ["[action*='/development/o'] .switch"], "[action*='/development/o'] .switch"),
+    "a flag, after a question": ("/flags/a", ["[action*='/production/'] .switch", QUESTION], "[action*='/production/'] .switch"),
+    "a strategy that moves": ("/flags/a", [f"{MOVE.format('down')}:enabled"], MOVE.format("up")),
+    "an environment that moves": ("/environments", [ORDER.format("development")], "[action$='/development/up'] button"),
+    "a favourite": ("/flags/b", [FAVOURITE], FAVOURITE),
+}
+
+
+@pytest.mark.parametrize(("path", "pressed", "focused"), CASES.values(), ids=CASES)
+def test_something_is_switched(server: OurFlagServer, page: Browser, path: str, pressed: list[str], focused: str) -> None:
+    """The focus is at what was pressed, or at what takes its place, also after a question. A notice of a new page is said aloud."""
+    page.go(f"{server.root}/ui{path}")
+    if page.run(NO_SCRIPT):
+        return
+    page.run("window.before = true")
+    for each in pressed:
+        found = f"document.querySelector({json.dumps(each)})"
+        page.wait_for(f"document.readyState === 'complete' && {found} !== null")
+        page.run(f"{found}.focus(); {found}.click()")
+    page.wait_for(
+        f"(!window.before || document.querySelector('#notice .done')) && document.activeElement?.matches({json.dumps(focused)})"
+    )
+    if not page.run("window.before || document.querySelector('#notice .done') === null"):
+        page.wait_for("document.querySelector('main > [role=status]')?.innerText.includes('You ')")

@@ -10,7 +10,7 @@ import pytest
 
 from flagsvc.server.pages.palette import MOST_FLAGS, PAGES
 from support.browser import Browser, browser
-from support.flagservers import USER_SECRET, VIEWER_SECRET, AppClient, OurFlagServer, our_flag_server
+from support.flagservers import USER_SECRET, VIEWER_SECRET, AppClient, OurFlagServer
 from support.page_faults import check_page
 from support.page_scene import Visitor
 from support.person import sign_in
@@ -80,18 +80,11 @@ def test_without_script(client: AppClient) -> None:
     assert 'href="/ui/palette"' not in Visitor(client, None).see("/sign-in").text
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[OurFlagServer]:
-    """Give a flag server with flags."""
-    with our_flag_server(given=GIVEN) as server:
-        yield server
-
-
 @pytest.fixture
 def page(server: OurFlagServer) -> Iterator[Browser]:
     """Give a browser that shows the settings, signed in."""
     with browser() as page:
-        sign_in(page, f"{server.root}/ui/settings")
+        sign_in(page, server.root, "/settings")
         page.call("Emulation.setDeviceMetricsOverride", width=1200, height=800, deviceScaleFactor=1, mobile=False)
         yield page
 

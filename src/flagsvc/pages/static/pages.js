@@ -148,6 +148,7 @@ async function obstacle() {
 // Send a form as its button does. The page that answers takes the place of this page; a file and another tab leave it.
 function send(form, button) {
   const action = form.getAttribute("action");
+  if (button && !("file" in form.dataset)) window.sessionStorage.setItem(PRESSED, JSON.stringify([goalOf(button), button.value]));
   const field = document.createElement("input");
   field.type = "hidden";
   if (button?.name) {
@@ -162,6 +163,34 @@ function send(form, button) {
   form.setAttribute("action", action);
   if ("file" in form.dataset || form.target) setBusy(button, false);
   form.target = "";
+}
+
+// The page after a press has the focus at the button that was pressed, or at the one that takes its place, and says its notice aloud.
+const PRESSED = "flagsvc-pressed", ALOUD_MS = 300;
+const TURN = /\/(on|off|switch|up|down|deprecate|reactivate)$/;
+
+function goalOf(button) {
+  return button.hasAttribute("formaction") ? button.formAction : button.form.action;
+}
+
+function comeBack() {
+  const [goal, value] = JSON.parse(window.sessionStorage.getItem(PRESSED) ?? "[]");
+  window.sessionStorage.removeItem(PRESSED);
+  if (!goal || window.location.hash || document.querySelector("[autofocus]")) return;
+  const buttons = [...document.querySelectorAll("main button:not([disabled])")].filter((each) => each.form);
+  const near = buttons.filter((each) => goalOf(each).replace(TURN, "") === goal.replace(TURN, ""));
+  const same = near.filter((each) => goalOf(each) === goal);
+  (same.find((each) => each.value === value) ?? same[0] ?? near[0])?.focus();
+  sayAloud(document.querySelector("#notice .done span"));
+}
+
+function sayAloud(notice) {
+  if (!notice) return;
+  const aloud = document.createElement("p");
+  aloud.className = "hidden";
+  aloud.setAttribute("role", "status");
+  document.querySelector("main").append(aloud);
+  window.setTimeout(() => { aloud.textContent = notice.innerText; }, ALOUD_MS);
 }
 
 document.addEventListener("submit", async (event) => {
@@ -383,6 +412,7 @@ function finish() {
 
 showSection();
 takeCode();
+comeBack();
 document.addEventListener("htmx:after:swap", () => { finish(); tickAgain(); });
 finish();
 window.setInterval(localTimes, 20000);

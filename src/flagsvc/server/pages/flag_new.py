@@ -90,8 +90,8 @@ def offered(call: ApiCall, tx: Tx, project: str) -> list[Json]:
 def submit(call: ApiCall) -> Answer:
     """Create the flag, ask first, or change the form."""
     typed = read_form(call.form)
-    save, again, problems = (partial(each, call, typed) for each in (create, show_page, find_problems))
-    return press(call, [(CONDITIONS, typed["conditions"])], save, again, problems)
+    rows, problems = [(CONDITIONS, typed["conditions"])], partial(find_problems, call, typed)
+    return press(call, rows, partial(create, call, typed), partial(show_page, call, typed), problems)
 
 
 def find_problems(call: ApiCall, typed: Json) -> Sequence[str]:

@@ -10,6 +10,8 @@ from flagsvc.server.store.checks import Json
 class Sdk(NamedTuple):
     """An SDK: where it runs, how it is installed, how it is set up, and how it asks for a flag and for a variant of it.
 
+    The code waits until the SDK has flags, where the SDK can, so that the first question has the right answer.
+
     @SERVER@ stands for the address of the server, @FLAG@ for the name of the flag.
     """
 
@@ -73,7 +75,8 @@ unleash.initialize_client()""",
 import io.getunleash.util.UnleashConfig;
 
 Unleash unleash = new DefaultUnleash(UnleashConfig.builder()
-    .unleashAPI("@SERVER@/api").apiKey("BACKEND-TOKEN").appName("my-service").build());
+    .unleashAPI("@SERVER@/api").apiKey("BACKEND-TOKEN").appName("my-service")
+    .synchronousFetchOnInitialisation(true).build());
 UnleashContext context = UnleashContext.builder().userId("7").build();""",
         'boolean isOn = unleash.isEnabled("@FLAG@", context);',
         'String variant = unleash.getVariant("@FLAG@", context).getName();',
@@ -99,10 +102,12 @@ user := context.Context{UserId: "7"}""",
         ".NET",
         "dotnet add package Unleash.Client",
         """using Unleash;
+using Unleash.ClientFactory;
 
-var unleash = new DefaultUnleash(new UnleashSettings {
+var unleash = await new UnleashClientFactory().CreateClientAsync(new UnleashSettings {
     UnleashApi = new Uri("@SERVER@/api/"), AppName = "my-service",
-    CustomHttpHeaders = new Dictionary<string, string> { { "Authorization", "BACKEND-TOKEN" } } });
+    CustomHttpHeaders = new Dictionary<string, string> { { "Authorization", "BACKEND-TOKEN" } } },
+    synchronousInitialization: true);
 var user = new UnleashContext { UserId = "7" };""",
         'bool isOn = unleash.IsEnabled("@FLAG@", user);',
         'string variant = unleash.GetVariant("@FLAG@", user).Name;',
