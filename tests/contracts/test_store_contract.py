@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import aclosing
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -37,19 +38,13 @@ class OnServer:
 
     async def get(self, key: str) -> bytes | None:
         """Return what is stored."""
-        client = Client(Access(RedisAddress("127.0.0.1", self._port)))
-        try:
+        async with aclosing(Client(Access(RedisAddress("127.0.0.1", self._port)))) as client:
             return await RedisStore(client, self._prefix).get(key)
-        finally:
-            await client.aclose()
 
     async def set(self, key: str, data: bytes) -> None:
         """Store."""
-        client = Client(Access(RedisAddress("127.0.0.1", self._port)))
-        try:
+        async with aclosing(Client(Access(RedisAddress("127.0.0.1", self._port)))) as client:
             await RedisStore(client, self._prefix).set(key, data)
-        finally:
-            await client.aclose()
 
 
 Make = Callable[[Path], StorageProvider]

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator
 
@@ -15,14 +14,11 @@ from diff_compare import ABSENT
 from diff_exclusions import EXCLUSIONS, Exclusion, document
 from diff_fixed import question
 from diff_pair import Pair, pair
-from diff_requests import Question
 
 from support import class_ways
 
 ANSWERS = int(os.environ.get("DIFF_ANSWERS", "3000"))
 SEED = os.environ.get("DIFF_SEED", "continuous")
-PER_DOCUMENT = 75
-DRAWS = 800
 EMPTY = {"version": 2, "features": []}
 
 
@@ -37,7 +33,7 @@ def both() -> Iterator[Pair]:
 def campaign(both: Pair) -> Campaign:
     """Give the results of random questions, of the fixed ones, and of those for exclusions."""
     done = Campaign(both, SEED)
-    done.random(ANSWERS, PER_DOCUMENT)
+    done.random(ANSWERS, 75)
     done.fixed()
     done.targeted()
     return done
@@ -104,58 +100,10 @@ def test_without_the_state_inside_a_variant_nothing_else_differs() -> None:
         assert kinds == {("variant.feature_enabled", ABSENT), ("variant.featureEnabled", ABSENT)}
 
 
-ROLLOUT = {"rollout": "60", "stickiness": "random", "groupId": "g"}
-TWO = [{"name": "v", "weight": 250, "stickiness": "random"}, {"name": "w", "weight": 750, "stickiness": "random"}]
-BY_SESSION = {"rollout": "40", "stickiness": "sessionId", "groupId": "g"}
-RANDOM = document(
-    {"name": "older", "strategies": [{"name": "gradualRolloutRandom", "parameters": {"percentage": "30"}}]},
-    {"name": "rollout", "strategies": [{"name": "flexibleRollout", "parameters": ROLLOUT}]},
-    {"name": "variant", "variants": TWO},
-    {"name": "session", "strategies": [{"name": "flexibleRollout", "parameters": BY_SESSION}]},
-    {"name": "together", "strategies": [{"name": "flexibleRollout", "parameters": ROLLOUT}], "variants": TWO[:1]},
-)
-# What is counted in list answers → how often it must be so.
-SHARES: dict[str, tuple[Callable[[dict[str, dict[str, object]]], bool], float]] = {
-    "older": (lambda seen: "older" in seen, 0.30),
-    "rollout": (lambda seen: "rollout" in seen, 0.60),
-    "variant": (lambda seen: seen["variant"]["variant"]["name"] == "v", 0.25),  # type: ignore[index]
-    "session": (lambda seen: "session" in seen, 0.40),
-}
-
-
-@pytest.fixture(scope="module")
-def draws(both: Pair) -> list[list[dict[str, dict[str, object]]]]:
-    """Give many list answers to one question, of the reference and of ours: the toggles by name."""
-    both.load(RANDOM)
-    ask = Question("GET", "?userId=7")
-    replies = [pair_ for _ in range(DRAWS // 8) for pair_ in both.ask_all([ask] * 8)]
-    return [[{each["name"]: each for each in reply.toggles()} for reply in side] for side in zip(*replies, strict=True)]
-
-
-@pytest.mark.parametrize("name", SHARES)
-def test_random_answers_come_as_often_as_the_reference_s(draws: list[list[dict[str, dict[str, object]]]], name: str) -> None:
-    """Shares of random states and variants are those of the document, in both proxies, within five standard deviations."""
-    holds, share = SHARES[name]
-    room = 5 * math.sqrt(share * (1 - share) / DRAWS)
-    for side in draws:
-        assert abs(sum(map(holds, side)) / DRAWS - share) < room
-
-
-def test_a_toggle_is_evaluated_once(draws: list[list[dict[str, dict[str, object]]]]) -> None:
-    """Ours: a toggle said to be on has the variant that goes with that; the reference draws a second time for it."""
-    contradictions = [sum(1 for seen in side if "together" in seen and named(seen) != "v") for side in draws]
-    assert contradictions[0] > 0
-    assert contradictions[1] == 0
-
-
-def named(seen: dict[str, dict[str, object]]) -> object:
-    """Return the name of the variant of the toggle that has both a random rollout and a variant."""
-    return seen["together"]["variant"]["name"]  # type: ignore[index]
-
-
 def test_a_named_look_up_makes_up_no_session(both: Pair) -> None:
     """Without a sessionId a toggle that sticks to it is off in named look-ups, in both."""
-    both.load(RANDOM)
+    by_session = {"rollout": "40", "stickiness": "sessionId", "groupId": "g"}
+    both.load(document({"name": "session", "strategies": [{"name": "flexibleRollout", "parameters": by_session}]}))
     asked = question("POST", "", {"toggles": ["session"] * 20, "context": {}})
     for reply in both.ask(asked):
         assert [toggle["enabled"] for toggle in reply.toggles()] == [False] * 20

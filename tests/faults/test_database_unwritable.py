@@ -67,11 +67,6 @@ def wait_until_writable(server: OurFlagServer) -> None:
     wait_until(lambda: readiness(server) == {"health": "GOOD"}, 30, lambda: server.program.output())
 
 
-def wait_until_refused(server: OurFlagServer, word: str) -> None:
-    """Wait until readiness says why changes are not taken."""
-    wait_until(lambda: readiness(server).get("reason") == word, 30, lambda: server.program.output())
-
-
 def check_refusals(server: OurFlagServer, word: str, why: str) -> None:
     """Check what a server says whose database takes no changes: SDKs get flags, and every change gets one clear answer."""
     assert "first" in names(server)
@@ -312,7 +307,7 @@ def test_a_file_that_comes_back(tmp_path: Path) -> None:
     fill(database)
     with server_of(database) as server:
         MOVES["renamed"](database)
-        wait_until_refused(server, "moved")
+        wait_until(lambda: readiness(server).get("reason") == "moved", 30, lambda: server.program.output())
         (tmp_path / "old.db").rename(database)
         wait_until_writable(server)
         assert create(server, "second").status == 201

@@ -47,16 +47,6 @@ def ask(proxy: Proxy, times: int) -> None:
         assert proxy.post("", {"toggles": ["first"]}).status == 200
 
 
-def cut_off(upstream: FakeUpstream) -> None:
-    """Have the upstream take no usage."""
-    upstream.replies[METRICS] = DOWN
-
-
-def join(upstream: FakeUpstream) -> None:
-    """Have the upstream take usage again."""
-    del upstream.replies[METRICS]
-
-
 def spooled(folder: Path) -> list[str]:
     """Return the names of the records in a folder."""
     return sorted(path.name for path in folder.glob("*.usage"))
@@ -71,13 +61,13 @@ def kill(proxy: Proxy) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_outage_over_a_restart(upstream: FakeUpstream, tmp_path: Path, workers: int) -> None:
     """Counts that could not be sent before the end are sent after the next start, once, with those of the new process."""
-    cut_off(upstream)
+    upstream.replies[METRICS] = DOWN
     with reporting(upstream, tmp_path.as_uri(), workers) as proxy:
         ask(proxy, 20)
         assert proxy.program.stop() == 0
         assert "are lost" not in proxy.program.output()
     assert len(spooled(tmp_path)) == 1 and counted(upstream) == 0
-    join(upstream)
+    upstream.replies.clear()
     with reporting(upstream, tmp_path.as_uri(), workers) as proxy:
         ask(proxy, 5)
         upstream.wait(lambda: counted(upstream) == 25)
@@ -97,11 +87,11 @@ def has(yes: int, record: bytes) -> bool:
 
 def test_several_processes_start_together(upstream: FakeUpstream, tmp_path: Path) -> None:
     """Of three processes on one storage, exactly one sends the counts left there."""
-    cut_off(upstream)
+    upstream.replies[METRICS] = DOWN
     with reporting(upstream, tmp_path.as_uri()) as proxy:
         ask(proxy, 20)
         assert proxy.program.stop() == 0
-    join(upstream)
+    upstream.replies.clear()
     storage = tmp_path.as_uri()
     with (
         reporting(upstream, storage) as one,
@@ -120,14 +110,14 @@ def test_kill_after_kill(upstream: FakeUpstream, tmp_path: Path, workers: int, k
     """However often processes are killed while the upstream comes and goes, every count in storage arrives, none twice."""
     asked = 0
     for number in range(kills):
-        cut_off(upstream)
+        upstream.replies[METRICS] = DOWN
         with reporting(upstream, tmp_path.as_uri(), workers) as proxy:
             ask(proxy, number + 1)
             asked += number + 1
             proxy.program.wait(lambda: holds(tmp_path, number + 1), "storing")  # noqa: B023
             kill(proxy)
     assert counted(upstream) == 0 and 1 <= len(spooled(tmp_path)) <= kills
-    join(upstream)
+    upstream.replies.clear()
     with reporting(upstream, tmp_path.as_uri(), workers) as proxy:
         upstream.wait(lambda: counted(upstream) == asked)
         proxy.program.wait(lambda: not spooled(tmp_path), "tidying")
@@ -155,13 +145,13 @@ def test_usage_on_a_server(upstream: FakeUpstream) -> None:
     """With Redis storage, a process on any machine sends the counts that another process left, also after a kill."""
     with redis_server(port=free_port()) as server:
         for end in (lambda proxy: proxy.program.stop(), kill):
-            cut_off(upstream)
+            upstream.replies[METRICS] = DOWN
             upstream.forget()
             with reporting(upstream, server.url) as proxy:
                 ask(proxy, 20)
                 proxy.program.wait(lambda: any(has(20, each) for each in records(server)), "storing what it counted")
                 end(proxy)
-            join(upstream)
+            upstream.replies.clear()
             with reporting(upstream, server.url) as proxy:
                 upstream.wait(lambda: counted(upstream) > 0)
                 proxy.program.wait(lambda: not records(server), "tidying")

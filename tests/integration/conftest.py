@@ -24,15 +24,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def clock(request: pytest.FixtureRequest) -> Clock:
-    """Give the clock of `client` and `store`: it shows the module's NOW, else the time of the machine.
-
-    A module that moves the time has its own.
-    """
+    """Give the clock of `client` and `store`: one that shows the module's NOW, the module's CLOCK, or that of the machine."""
     from flagsvc.core.clock import SystemClock
     from flagsvc.testing import FakeClock
 
     now: datetime | None = getattr(request.module, "NOW", None)
-    return SystemClock() if now is None else FakeClock(now.timestamp())
+    made: Clock = getattr(request.module, "CLOCK", SystemClock)()
+    return made if now is None else FakeClock(now.timestamp())
 
 
 @pytest.fixture

@@ -249,19 +249,3 @@ def test_switching_a_flag(night: Peer, tmp_path: Path) -> None:
     listed = cells(night.run(tmp_path, "flags", "list", "--state", "stale").out)
     assert listed[1][3:] == ["on by strategies", "on by strategies"]
     assert night.run(tmp_path, "flags", "off", "night", *where, "--yes").code == 0
-
-
-def test_errors_of_flags(night: Peer, tmp_path: Path) -> None:
-    """Each error is one clear line: an unknown flag and environment, and an archived flag."""
-    for words, code, message in (
-        (("flags", "show", "nigh"), 1, "the server has no flag `nigh`"),
-        (("flags", "show", "night-old"), 1, "the flag `night-old` is archived"),
-        (
-            ("flags", "on", "night", "--environment", "prodction"),
-            2,
-            "`night` is in no environment `prodction`; did you mean `production`?",
-        ),
-    ):
-        called = night.run(tmp_path, *words)
-        assert (called.code, called.out, called.err.count("\n")) == (code, "", 1), called
-        assert message in called.err, called

@@ -15,11 +15,6 @@ INSTANCE = "glffct-instance"
 FEATURES = [
     {"name": "everyone", "enabled": True, "strategies": [{"name": "default", "parameters": {}}]},
     {"name": "some", "enabled": True, "strategies": [{"name": "userWithId", "parameters": {"userIds": "7,8"}}]},
-    {
-        "name": "half",
-        "enabled": True,
-        "strategies": [{"name": "gradualRolloutUserId", "parameters": {"groupId": "half", "percentage": "0"}}],
-    },
 ]
 
 
@@ -58,10 +53,7 @@ def test_a_proxy_over_gitlab() -> None:
     """It needs no token. Every request has the instance id, and the environment where GitLab expects it."""
     with gitlab() as server:
         url = server.url.removesuffix("/api") + PATH
-        more = {
-            "FLAGSVC_PROJECT_NAME": "web",
-            "FLAGSVC_UPSTREAM_HEADERS": "X-Gateway-Key: open",
-        }
+        more = {"FLAGSVC_PROJECT_NAME": "web", "FLAGSVC_UPSTREAM_HEADERS": "X-Gateway-Key: open"}
         with processes.our_proxy(url, **options(**more)) as proxy:
             assert (names(proxy, "7"), names(proxy, "9")) == (["everyone", "some"], ["everyone"])
             body = {"toggles": ["some"], "context": {"userId": "7"}}

@@ -20,6 +20,7 @@ from support.flagservers import BACKEND_SECRET, USER_SECRET, OurFlagServer, our_
 from support.guides import HERE, block, blocks, run
 from support.processes import Program, ask, free_port, running
 from support.receivers import ADDONS
+from support.scene import document, toggle
 from support.waiting import wait_until
 
 PAGE = "first-day.md"
@@ -103,18 +104,7 @@ def test_two_servers_on_one_database(tmp_path: Path, postgresql_url: str) -> Non
 
 
 PAGE_OF_SDKS = "connect-an-sdk.md"
-IN_EUROPE = {"contextName": "region", "operator": "IN", "values": ["eu"]}
-DOCUMENT = {
-    "version": 2,
-    "features": [
-        {
-            "name": "new-checkout",
-            "enabled": True,
-            "strategies": [{"name": "default", "constraints": [IN_EUROPE]}],
-            "variants": [{"name": "green", "weight": 1000}],
-        }
-    ],
-}
+DOCUMENT = document(toggle("new-checkout", ("region", "eu"), variants=[{"name": "green", "weight": 1000}]))
 
 
 @pytest.fixture(scope="module")

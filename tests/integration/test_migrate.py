@@ -6,17 +6,14 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from support.fake_upstream import FEATURES, fake_upstream
 from support.processes import answers, ask, call, flagsvc, free_port, running
+from support.scene import document, toggle
 
-DOCUMENT: dict[str, Any] = {
-    "version": 2,
-    "features": [{"name": "first", "enabled": True, "project": "default", "strategies": [{"name": "default"}]}],
-}
+DOCUMENT = document(toggle("first", project="default"))
 TOKEN = "*:development.upstream-token"
 KEY = "web-app"
 

@@ -20,10 +20,8 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from support.aio import asynchronous, until
 from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
 from support.processes import KEY, SERVER_SIDE_TOKEN, UPSTREAM_TOKEN, Proxy, our_proxy
-from support.scene import scene
 from support.wiretap import Wiretap, found, wiretap
 
 CALLER = "127.0.0.77"
@@ -302,44 +300,6 @@ def check_busy(run: Run, printed: bytes, stored: bytes) -> None:
     for event in (b"a custom strategy raised", b"a context enricher raised", b"could not be fetched", b"left out"):
         assert event in printed, event
     assert b"by-region" in stored
-
-
-LISTED = "listeduserq7x9zk"
-BAD_DOCUMENTS: dict[str, object] = {
-    "not UTF-8": b'{"features": [{"name": "a", "userIds": "' + LISTED.encode() + b"\xff",
-    "no JSON": LISTED.encode(),
-    "cut off": b'{"features": ["' + LISTED.encode(),
-    "no object": [LISTED],
-    "no list": {"features": LISTED},
-    "toggles": {
-        "features": [
-            LISTED,
-            {"name": "a", "enabled": LISTED, "strategies": []},
-            {"name": "b", "enabled": True, "strategies": LISTED},
-            feature("c", "userWithId", parameters={"userIds": [LISTED]}),
-            feature("d", constraints=[{"contextName": "userId", "operator": "IN", "values": LISTED}]),
-            feature("e", constraints=[{"contextName": "userId", "operator": "REGEX", "value": f"({LISTED}"}]),
-            feature("f", segments=[LISTED]),
-        ],
-        "segments": [{"id": LISTED, "constraints": LISTED}, {"id": 1, "constraints": [LISTED]}],
-    },
-}
-
-
-@pytest.mark.parametrize("served", BAD_DOCUMENTS.values(), ids=BAD_DOCUMENTS)
-@asynchronous
-async def test_users_in_a_document_are_not_logged(served: object, tmp_path: Path) -> None:
-    """A configuration may list users. Its problems are logged by place, at every level, and never quoted."""
-    async with scene(tmp_path) as around:
-        around.served = served
-        bootstrap = f"{around.other.url}/flags.json"
-        options = around.options(log_level="debug", exp_bootstrap_url=bootstrap, metrics_interval=0)
-        async with around.proxy(options, ready=False):
-            await until(lambda: around.other.requests)
-            for _ in range(3):
-                await around.next_poll()
-    assert any(" warn " in line for line in around.log)
-    assert found([LISTED], around.stderr.getvalue().encode()) == []
 
 
 def test_every_word_is_used() -> None:

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -212,12 +211,6 @@ NEEDLESS = {
 MOST_MB = 50
 
 
-@pytest.fixture(scope="module")
-def documents() -> dict[str, Any]:
-    """What benchmarks/documents.py defines."""
-    return runpy.run_path(str(ROOT / "benchmarks" / "documents.py"))
-
-
 def test_what_a_proxy_does_not_import(tmp_path: Path) -> None:
     """Synchronised with an upstream over http, it has loaded nothing that only other jobs need."""
     with fake_upstream({"version": 2, "features": [{"name": "first", "enabled": True}]}) as upstream:
@@ -228,11 +221,11 @@ def test_what_a_proxy_does_not_import(tmp_path: Path) -> None:
     assert "httptools" in loaded and not loaded & NEEDLESS
 
 
-def test_the_memory_of_a_proxy_with_a_thousand_flags(documents: dict[str, Any]) -> None:
+def test_the_memory_of_a_proxy_with_a_thousand_flags() -> None:
     """Under 50 MB resident, after answers to many different users."""
     if sys.platform != "linux":
         needs.missing("/proc tells how much memory a process has")
-    upstream: FakeUpstream
+    documents = runpy.run_path(str(ROOT / "benchmarks" / "documents.py"))
     with fake_upstream(documents["document"](1000)) as upstream, our_proxy(upstream.url) as proxy:
         for user in range(200):
             assert len(proxy.toggles(f"?userId={user}&properties[region]=eu-west")) > 300

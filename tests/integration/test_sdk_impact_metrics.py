@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from support import processes
 from support.fake_upstream import METRICS, FakeUpstream, Reply
 from support.processes import ask
+from support.scene import document, toggle
 from support.waiting import wait_until
 
 NODE = """
@@ -67,18 +69,7 @@ client.on("ready", () => {
 });
 client.start();
 """
-DOCUMENT = {
-    "version": 2,
-    "features": [
-        {"name": "on", "enabled": True, "strategies": [{"name": "default"}]},
-        {
-            "name": "with-variant",
-            "enabled": True,
-            "strategies": [{"name": "default"}],
-            "variants": [{"name": "green", "weight": 1000}],
-        },
-    ],
-}
+DOCUMENT = document(toggle("on"), toggle("with-variant", variants=[{"name": "green", "weight": 1000}]))
 OWN = (("appName", "some-service"), ("environment", "default"))
 """The labels that SDKs for servers add. The token that they have here names no environment."""
 HISTOGRAM = [{"le": 1, "count": 0}, {"le": 5, "count": 1}, {"le": "+Inf", "count": 2}]
@@ -91,14 +82,6 @@ def proxy(upstream_url: str, *arguments: str, **env: str) -> Iterator[str]:
         upstream_url, *arguments, UNLEASH_FETCH_INTERVAL="1000", UNLEASH_METRICS_INTERVAL="200", **env
     ) as found:
         yield found.url.removesuffix("/proxy")
-
-
-@contextmanager
-def python_sdk(url: str) -> Iterator[processes.Program]:
-    """Run the SDK for Python."""
-    command = [sys.executable, "-c", PYTHON, url, processes.SERVER_SIDE_TOKEN]
-    with processes.scratch() as folder, processes.running("service", command, env={}, folder=folder) as program:
-        yield program
 
 
 def reports(upstream: FakeUpstream) -> list[dict[str, Any]]:
@@ -144,9 +127,13 @@ def test_node_sdk(upstream: FakeUpstream) -> None:
         assert "Warn" not in program.output()
 
 
-def test_python_sdk(upstream: FakeUpstream) -> None:
+def test_python_sdk(upstream: FakeUpstream, tmp_path: Path) -> None:
     """PyPI `UnleashClient`, which sends `"bucket": null` when it counted no flag: the real server refuses that."""
-    with proxy(upstream.url) as url, python_sdk(f"{url}/api"):
+    command = [sys.executable, "-c", PYTHON]
+    with (
+        proxy(upstream.url) as url,
+        processes.running("service", [*command, f"{url}/api", processes.SERVER_SIDE_TOKEN], env={}, folder=tmp_path),
+    ):
         upstream.wait(lambda: samples(upstream, "time"))
         assert sums(upstream, "sales") == {OWN: 5}
         [histogram] = samples(upstream, "time")

@@ -95,8 +95,19 @@ ECHOES = (
     Reply(200, b'{"features": [{"name": "' + TOKEN.encode()),
 )
 """What an upstream answers that repeats the token it was sent."""
-LEFT_OUT = Reply(200, json.dumps({"features": [{"name": TOKEN, "enabled": TOKEN}], "segments": [TOKEN]}).encode())
-"""A document with the token in it: it is stored unchanged, and the answer names its problem."""
+ODD: tuple[dict[str, object], ...] = (
+    {"parameters": {"userIds": [TOKEN]}},
+    {"constraints": [{"contextName": "userId", "operator": "IN", "values": TOKEN}]},
+    {"constraints": [{"contextName": "userId", "operator": "REGEX", "value": f"({TOKEN}"}]},
+    {"segments": [TOKEN]},
+)
+MALFORMED = [
+    *(TOKEN, {"name": TOKEN, "enabled": TOKEN}, {"name": "a", "enabled": True, "strategies": TOKEN}),
+    *({"name": f"b{at}", "enabled": True, "strategies": [{"name": "userWithId"} | odd]} for at, odd in enumerate(ODD)),
+]
+SEGMENTS = [TOKEN, {"id": TOKEN, "constraints": TOKEN}, {"id": 1, "constraints": [TOKEN]}]
+LEFT_OUT = Reply(200, json.dumps({"features": MALFORMED, "segments": SEGMENTS}).encode())
+"""A document with the token in it, where a user could be: it is stored unchanged, and its problems are logged by place."""
 ASKED: tuple[tuple[str, str, dict[str, str], object], ...] = (
     ("GET", "/proxy", {"Authorization": CLIENT}, None),
     ("GET", "/proxy", {"Authorization": SERVER}, None),
@@ -262,34 +273,34 @@ def shown(called: Called) -> bytes:
 
 def test_commands_show_none(tmp_path: Path) -> None:
     """Secrets are masked in valid and in invalid configurations."""
-    admin_address_server, outputs = CommandFolder(tmp_path), Outputs()
+    commands, outputs = CommandFolder(tmp_path), Outputs()
     for arguments in COMMANDS:
         for env in (ENVIRONMENT, ENVIRONMENT | {"FLAGSVC_URL": URL}):
             given = env | {"PORT": "1"} if arguments == ("health",) else env
-            outputs.take(" ".join(arguments), shown(admin_address_server.call(arguments, given)))
+            outputs.take(" ".join(arguments), shown(commands.call(arguments, given)))
     outputs.check()
     assert b"***" in outputs.written["config"]
 
 
 def test_a_broken_value_is_not_quoted(tmp_path: Path) -> None:
     """The error about a refused secret, or an address with credentials, has the reason, not the value."""
-    admin_address_server, outputs = CommandFolder(tmp_path), Outputs()
+    commands, outputs = CommandFolder(tmp_path), Outputs()
     names = sorted(variable.name for option in OPTIONS if option.secret for variable in option.variables if not variable.holds_path)
     addresses = ("FLAGSVC_URL", "EXP_BOOTSTRAP_URL", "HTTP_PROXY", "HTTPS_PROXY", "FLAGSVC_STORAGE")
     for name in names:
         for value in BROKEN_SECRETS:
             (tmp_path / "secret").write_bytes(value.encode("utf-8", "surrogateescape"))
             if "\0" not in value:
-                outputs.take(name, shown(admin_address_server.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL, name: value})))
+                outputs.take(name, shown(commands.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL, name: value})))
             from_file = {key: text for key, text in ENVIRONMENT.items() if key != name}
             from_file |= {"FLAGSVC_URL": URL, f"{name}_FILE": str(tmp_path / "secret")}
-            outputs.take(f"{name}_FILE", shown(admin_address_server.call(["config"], from_file)))
+            outputs.take(f"{name}_FILE", shown(commands.call(["config"], from_file)))
     for name in addresses:
         for value in BROKEN_URLS:
-            outputs.take(name, shown(admin_address_server.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value})))
+            outputs.take(name, shown(commands.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value})))
             outputs.take(
                 name,
-                shown(admin_address_server.call(["proxy", "--port", "x"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value})),
+                shown(commands.call(["proxy", "--port", "x"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value})),
             )
     outputs.check()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
@@ -21,7 +20,6 @@ from psycopg.types.json import Jsonb
 
 from flagsvc.server.store import schema
 from support import processes
-from support.databases import fresh_database
 from support.flagservers import app_client
 from support.stored_flags import Flags
 
@@ -222,10 +220,8 @@ def token_body(name: str, projects: list[str], environment: str) -> dict[str, An
     return {"type": "backend", "tokenName": name, "projects": projects, "environment": environment}
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def servers(
-    request: pytest.FixtureRequest, real: tuple[str, dict[str, str], Flags], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Servers]:
+@pytest.fixture(scope="module")
+def servers(shared_url: str, real: tuple[str, dict[str, str], Flags]) -> Iterator[Servers]:
     """Give both servers, ours on each kind of database."""
     url, secrets, flags = real
     tokens = [
@@ -233,12 +229,7 @@ def servers(
         for name, (projects, environment) in TOKENS.items()
     ]
     given = {"projects": [{"id": "other", "name": "Other"}], "tokens": tokens}
-    with ExitStack() as made:
-        if request.param == "sqlite":
-            database = f"sqlite:///{tmp_path_factory.mktemp('ours') / 'flags.db'}"
-        else:
-            database = made.enter_context(fresh_database(request.getfixturevalue("postgresql_cluster")))
-        ours = made.enter_context(app_client(database, given=given))
+    with app_client(shared_url, given=given) as ours:
         with ours.server.store.writing(None) as tx:
             flags.put(tx)
         yield Servers(url, ours, secrets)

@@ -188,18 +188,6 @@ def test_a_port_in_use_is_told(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "flags.db").exists()
 
 
-def test_a_base_path(tmp_path: Path) -> None:
-    """Everything is below it, as the first line says."""
-    port = processes.free_port()
-    arguments = ["server", "--port", str(port), "--host", "127.0.0.1", "--base-path", "flags", "--database", "x/y.db"]
-    command = [*processes.flagsvc(), *arguments]
-    with processes.running("based", command, env={}, folder=tmp_path) as program:
-        program.wait(lambda: processes.answers(f"http://127.0.0.1:{port}/flags/health"), "ready")
-        assert f"listening on http://127.0.0.1:{port}/flags\n" in program.output()
-        assert processes.ask(f"http://127.0.0.1:{port}/health").status == 404
-    assert (tmp_path / "x" / "y.db").exists()
-
-
 def test_a_public_url(tmp_path: Path) -> None:
     """Behind a proxy that ends TLS, notices have the public address, and cookies are for TLS only; OpenAPI stays relative."""
     address = "https://flags.example/base"

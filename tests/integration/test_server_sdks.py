@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ from flagsvc.server.store.schema import feature_environments
 from flagsvc.server.store.store import open_store
 from flagsvc.testing import RecordingLog
 from support import processes
-from support.databases import fresh_database
 from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, OurFlagServer, our_flag_server
 
 NODE = """
@@ -142,16 +141,11 @@ class Scene:
         return found
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+@pytest.fixture(scope="module")
+def scene(shared_url: str) -> Iterator[Scene]:
     """Give a server with flags, on each kind of database. Each test leaves the flags as they were."""
-    folder = tmp_path_factory.mktemp("sdks")
-    with ExitStack() as made:
-        database = f"sqlite:///{folder / 'flags.db'}"
-        if request.param == "postgresql":
-            database = made.enter_context(fresh_database(request.getfixturevalue("postgresql_cluster")))
-        server = made.enter_context(our_flag_server(database=database, given=GIVEN, folder=folder))
-        yield Scene(server, database)
+    with our_flag_server(database=shared_url, given=GIVEN) as server:
+        yield Scene(server, shared_url)
 
 
 def use(program: processes.Program, scene: Scene) -> None:

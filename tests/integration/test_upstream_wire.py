@@ -187,58 +187,37 @@ def test_a_token_that_no_header_can_carry_stops_the_start() -> None:
 # ---- where the API is
 
 
+GOOD, AWAY = reply(200, DOCUMENT), reply(404)
+HERE, BELOW = "/client/features", "/api/client/features"
+SEARCHES: dict[str, tuple[str, tuple[Any, ...], list[str], list[str]]] = {
+    "404 at the address": ("/", (AWAY, GOOD, AWAY), ["", "not-found"], [HERE, BELOW, BELOW]),
+    "a web page there": ("/", (reply(200, b"<html>", content_type="text/html"), GOOD), [""], [HERE, BELOW]),
+    "an address that works": ("/flags", (GOOD, AWAY), ["", "not-found"], [f"/flags{HERE}"] * 2),
+    "an address that ends in api": ("/api", (AWAY,), ["not-found"], [BELOW]),
+    "neither works for a while": ("", (AWAY, AWAY, GOOD), ["not-found", ""], [HERE, BELOW, HERE]),
+    "a refusal at the api": ("", (AWAY, reply(401)), ["unauthorized"], [HERE, BELOW]),
+}
+"""The path of the address that is given, the answers, the kind of error of each request, if any, and the paths that are asked."""
+
+
+@pytest.mark.parametrize("name", SEARCHES)
 @asynchronous
-async def test_api_is_appended_when_the_address_given_is_not_it() -> None:
-    """404 or a web page at the address as given: `/api` is tried, kept, logged; a later 404 does not start the search again."""
-    for wrong in (reply(404), reply(200, b"<html>", content_type="text/html")):
-        async with loopback() as server:
-            log = RecordingLog()
-            upstream = Upstream(options(f"{server.url}/"), clock=FakeClock(), log=log)
-            server.script(wrong, reply(200, DOCUMENT), reply(404))
-            assert (await upstream.get_features(None)).body == DOCUMENT
-            assert (await fault(upstream)).kind == "not-found"
-            await upstream.aclose()
-        paths = ["/client/features", "/api/client/features", "/api/client/features"]
-        assert [seen.path for seen in server.requests] == paths
-        assert log.at("warn") == ["the upstream answers"]
-        assert log.lines[0].fields == {"url": f"{server.url}/api"}
-
-
-@asynchronous
-async def test_the_address_as_given_is_kept_when_it_works() -> None:
-    """After the first success `/api` is not tried, with any later answers."""
-    async with session("/flags") as (server, upstream):
-        server.script(reply(200, DOCUMENT), reply(404))
-        await upstream.get_features(None)
-        await fault(upstream)
-    assert [seen.path for seen in server.requests] == ["/flags/client/features"] * 2
-
-
-@asynchronous
-async def test_an_address_that_ends_in_api_is_not_doubled() -> None:
-    """The address with `/api/api` is never requested."""
-    async with session("/api") as (server, upstream):
-        server.script(reply(404))
-        assert (await fault(upstream)).kind == "not-found"
-    assert len(server.requests) == 1
-
-
-@asynchronous
-async def test_where_neither_address_works_the_search_goes_on_next_time() -> None:
-    """An upstream that is being rolled out answers 404 everywhere for a while."""
-    async with session("") as (server, upstream):
-        server.script(reply(404), reply(404), reply(200, DOCUMENT))
-        assert (await fault(upstream)).kind == "not-found"
-        await upstream.get_features(None)
-    assert [seen.path for seen in server.requests] == ["/client/features", "/api/client/features", "/client/features"]
-
-
-@asynchronous
-async def test_a_refusal_at_the_api_is_a_refusal() -> None:
-    """404 at the address given and 401 at `/api`: the token is wrong, not the address."""
-    async with session("") as (server, upstream):
-        server.script(reply(404), reply(401))
-        assert (await fault(upstream)).kind == "unauthorized"
+async def test_where_the_api_is(name: str) -> None:
+    """404 or a web page at the address as given: `/api` is tried, kept, logged; what worked once is not left."""
+    path, answers, kinds, asked = SEARCHES[name]
+    async with loopback() as server:
+        log = RecordingLog()
+        upstream = Upstream(options(f"{server.url}{path}"), clock=FakeClock(), log=log)
+        server.script(*answers)
+        for kind in kinds:
+            if kind:
+                assert (await fault(upstream)).kind == kind
+            else:
+                assert (await upstream.get_features(None)).body == DOCUMENT
+        await upstream.aclose()
+    assert [seen.path for seen in server.requests] == asked
+    found = asked[:2] == [HERE, BELOW] and kinds[0] == ""
+    assert [line.fields for line in log.lines if line.level == "warn"] == [{"url": f"{server.url}/api"}] * found
 
 
 @asynchronous
@@ -303,7 +282,6 @@ FAULTS = [
         None,
         None,
     ),
-    (reply(200, b"no gzip", content_encoding="gzip"), "document", None, None),
     (reply(200, b"x" * 1_000_001), "document", None, None),
     (reply(200, gzip.compress(bytes(50_000_000)), content_encoding="gzip"), "document", None, None),
     (then_reset(reply(200, DOCUMENT, content_length="100")), "network", None, None),
@@ -340,23 +318,21 @@ async def test_retry_after_has_a_limit() -> None:
         assert caught.value.retry_after == 0.5
 
 
+@pytest.mark.parametrize(
+    ("answer", "limits", "words"),
+    [
+        (drip(reply(200, DOCUMENT), 0.05), Limits(step_s=5.0, total_s=0.3), "0.3 s"),
+        (silence, Limits(step_s=0.2, total_s=5.0), "no answer within the time limit"),
+    ],
+    ids=["each byte comes in time, the whole does not", "nothing comes"],
+)
 @asynchronous
-async def test_a_slow_drip_ends_at_the_time_limit() -> None:
-    """Each byte comes in time, the whole does not: the exchange is given up after its total time."""
-    limits = Limits(step_s=5.0, total_s=0.3)
+async def test_what_is_slow_is_given_up(answer: Any, limits: Limits, words: str) -> None:
+    """A limit holds for each step of an exchange, and another one for the whole. It is a network error."""
     async with session(limits=limits) as (server, upstream):
-        server.script(drip(reply(200, DOCUMENT), 0.05))
+        server.script(answer)
         error = await fault(upstream)
-    assert error.kind == "network" and "0.3 s" in str(error)
-
-
-@asynchronous
-async def test_a_server_that_says_nothing_ends_at_the_step_limit() -> None:
-    """No answer at all is a network error."""
-    async with session(limits=Limits(step_s=0.2, total_s=5.0)) as (server, upstream):
-        server.script(silence)
-        error = await fault(upstream)
-    assert error.kind == "network" and "no answer within the time limit" in str(error)
+    assert error.kind == "network" and words in str(error)
 
 
 @asynchronous

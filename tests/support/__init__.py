@@ -38,7 +38,7 @@ The flag server
 - `server_pair`, `admin_call_rows`, `admin_calls`: the same calls to ours and the real server; `import_cases`: its recorded answers
 - `batch_trouble`, `shape_bodies`: generated data sets and bodies; `state_exports`: exports of old servers
 - `page_scene`: pages with a session; `page_forms`: pages and forms with a token; `provider_scene`: signing in at a provider
-- `browser`: Chromium; `person`: a person in it; `page_faults`: what is wrong with a page
+- `browser`: Chromium; `person`: a person in it, and signing in; `page_faults`: what is wrong with a page
 - `moments`: times in words; `isolation`: texts from right to left
 
 Commands and benchmarks

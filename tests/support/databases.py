@@ -259,6 +259,16 @@ def database_url(request: pytest.FixtureRequest, new_database: Callable[[str], s
     return new_database(request.param)
 
 
+@pytest.fixture(scope="module", params=KINDS)
+def shared_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give a database of each kind that all tests of a module share."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path_factory.mktemp('shared') / 'flags.db'}"
+    else:
+        with fresh_database(request.getfixturevalue("postgresql_cluster")) as url:
+            yield url
+
+
 @pytest.fixture(params=KINDS)
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Give the URL of an empty database, once of each kind; the SQLite file does not exist yet."""

@@ -26,9 +26,9 @@ PLACE = """(() => {
 })()"""
 
 
-def sign_in(page: Browser, root: str, path: str, secret: str = USER_SECRET) -> None:
-    """Sign in at the pages of a server, and show a page."""
-    page.go(f"{root}/ui{path}")
+def sign_in(page: Browser, address: str, secret: str = USER_SECRET) -> None:
+    """Open a page of the flag server, and sign in there with a token."""
+    page.go(address)
     page.wait_for("document.getElementById('token') !== null")
     page.run(f"document.getElementById('token').value = {json.dumps(secret)}")
     page.follow("main form button")

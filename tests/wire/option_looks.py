@@ -90,12 +90,6 @@ def sample(name: str, *targets: str) -> Observe:
     return look
 
 
-async def variant_fields(scene: Scene, options: ProxyOptions) -> object:
-    """See the names of the fields of a variant."""
-    async with scene.proxy(options) as proxy:
-        return sorted((await proxy.ask("GET", "/proxy")).json()["toggles"][0]["variant"])
-
-
 # ---- towards the upstream
 
 
@@ -103,15 +97,6 @@ async def target(scene: Scene, options: ProxyOptions) -> object:
     """See the target of the first request to the upstream, which has no filters, and the names of the toggles that are on."""
     async with scene.proxy(options) as proxy:
         return scene.upstream.requests[0].target, await proxy.names()
-
-
-async def authorization(scene: Scene, options: ProxyOptions) -> object:
-    """See the authentication in every request."""
-    async with scene.proxy(options) as proxy:
-        await until(lambda: scene.received("register"))
-        await proxy.named("on")
-    assert len(scene.upstream.requests) == 3
-    return {request.headers.get("authorization") for request in scene.upstream.requests}
 
 
 def identity(field_name: str, header_name: str) -> Observe:
@@ -432,6 +417,7 @@ def upstream_headers(*names: str) -> Observe:
         async with scene.proxy(options) as proxy:
             await until(lambda: scene.received("register"))
             await proxy.named("on")
+        assert len(scene.upstream.requests) == 3
         return {tuple(request.headers.get(name) for name in names) for request in scene.upstream.requests}
 
     return look

@@ -80,8 +80,8 @@ REQUIRED = (
     Row(
         "flagsvcApiToken",
         "*:development.some-other-token",
-        see.authorization,
-        {"*:development.some-other-token"},
+        see.upstream_headers("authorization"),
+        {("*:development.some-other-token",)},
         refused("flagsvcApiToken"),
     ),
     Row("clientKeys", "one, two", KEYS, [200, 200, 401], refused("clientKeys"), native=["one", "two"]),

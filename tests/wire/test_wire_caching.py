@@ -15,12 +15,11 @@ import pytest
 from flagsvc.engine.context import Context
 from flagsvc.proxy.api.dialects import ROUTES
 from support.frontkit import dial, serving
+from support.scene import document as document_of
+from support.scene import toggle
 from support.wirekit import KEY, TOKEN, Answer, Opener, Wire, asking
 
-MANY: dict[str, Any] = {
-    "version": 2,
-    "features": [{"name": f"feature-{number}", "enabled": True, "strategies": [{"name": "default"}]} for number in range(40)],
-}
+MANY = document_of(*(toggle(f"feature-{number}") for number in range(40)))
 TARGETS = ("/proxy", "/proxy/all", "/proxy/health", "/docs/openapi.json", "/docs/openapi", "/proxy/client/features")
 
 
@@ -138,19 +137,9 @@ def test_head_of_a_compressed_answer(opened: Opener) -> None:
 
 
 HERE = "192.0.2.1"
-BY_ADDRESS: dict[str, Any] = {"version": 2, "features": [asking("remoteAddress", "IN", HERE)]}
-BY_USER: dict[str, Any] = {"version": 2, "features": [asking("userId", "IN", "7")]}
-BY_STICKINESS: dict[str, Any] = {
-    "version": 2,
-    "features": [
-        {
-            "name": "drawn",
-            "enabled": True,
-            "strategies": [{"name": "default"}],
-            "variants": [{"name": name, "weight": 500} for name in ("a", "b")],
-        }
-    ],
-}
+BY_ADDRESS = document_of(asking("remoteAddress", "IN", HERE))
+BY_USER = document_of(asking("userId", "IN", "7"))
+BY_STICKINESS = document_of(toggle("drawn", variants=[{"name": name, "weight": 500} for name in "ab"]))
 HEADERS = (
     "accept", "accept-language", "cookie", "forwarded", "host", "origin", "range", "referer", "te", "true-client-ip",
     "user-agent", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port", "x-host",

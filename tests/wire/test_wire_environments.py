@@ -19,7 +19,7 @@ TOKENS = {"a": "*:production.token-of-a", "b": "*:staging.token-of-b"}
 
 def options(around: Scene, a: object, b: object, *, of_b: dict[str, object] | None = None, **more: Any) -> ProxyOptions:
     """Return options of two environments, whose upstream servers serve these documents; `of_b` are more of the second one."""
-    tables = {}
+    tables: dict[str, dict[str, object]] = {}
     for name, server, served in (("a", around.upstream, a), ("b", around.other, b)):
         server.script(partial(answer_as_server, served, {}))
         tables[name] = {

@@ -16,6 +16,7 @@ import pytest
 from flagsvc.engine.operators import OPERATORS
 from support.flagservers import BACKEND_SECRET, OurFlagServer, our_flag_server
 from support.processes import Proxy, our_proxy
+from support.scene import document, toggle
 from support.wirekit import PEER, Opener, Wire, asking
 
 DISABLED = {"name": "disabled", "enabled": False}
@@ -23,11 +24,6 @@ ON = {"name": "on", "enabled": True, "impressionData": True, "variant": DISABLED
 OFF = {"name": "off", "enabled": False, "impressionData": False, "variant": DISABLED}
 BLUE = {"name": "blue", "enabled": True, "payload": {"type": "string", "value": "sea"}}
 VARIED = {"name": "varied", "enabled": True, "impressionData": False, "variant": BLUE}
-
-
-def document(*features: dict[str, Any]) -> dict[str, Any]:
-    """Return a document of these features."""
-    return {"version": 2, "features": list(features)}
 
 
 def sees(wire: Wire, target: str, **more: Any) -> bool:
@@ -69,16 +65,11 @@ def test_post_answers_every_name(opened: Opener) -> None:
 def test_a_look_up_whose_answer_would_be_huge_is_refused(opened: Opener) -> None:
     """A short body that repeats a toggle with a long payload is a 413 and counts nothing; fewer names are answered."""
     payload = {"type": "string", "value": "x" * 10_000}
-    long = {
-        "name": "on",
-        "enabled": True,
-        "strategies": [],
-        "variants": [{"name": "v", "weight": 1, "payload": payload}],
-    }
-    wire = opened(document=document(long))
+    wire = opened(document=document(toggle("on", variants=[{"name": "v", "weight": 1, "payload": payload}])))
     answer = wire.post("/proxy", {"toggles": ["on"] * 5_000})
     assert (answer.status, answer.json()) == (413, {"error": "the answer would be too large: name fewer toggles"})
     assert wire.counted() == {}
+    assert b'flagsvc_limits_reached_total{limit="answer"} 1.0' in wire.get("/proxy/internal-backstage/prometheus").body
     assert len(wire.post("/proxy", {"toggles": ["on"] * 100}).names) == 100
 
 

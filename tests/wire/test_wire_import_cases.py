@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.batch_scene import Scene, scene_of
-from support.databases import KINDS, fresh_database
 from support.flagservers import app_client
 from support.import_cases import CASES, comparable, state
 from support.processes import Answer
@@ -35,15 +33,11 @@ def without_words(body: Mapping[str, Any]) -> dict[str, Any]:
     return {name: OUR_401.get(name, value) for name, value in body.items() if name != "id"}
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Scene]]:
-    """Give a database of each kind: its URL, and what makes it new again for each case."""
-    with ExitStack() as made:
-        if request.param == "sqlite":
-            url = f"sqlite:///{tmp_path_factory.mktemp('cases') / 'flags.db'}"
-        else:
-            url = made.enter_context(fresh_database(request.getfixturevalue("postgresql_cluster")))
-        yield url, made.enter_context(scene_of(url))
+@pytest.fixture(scope="module")
+def scene(shared_url: str) -> Iterator[Scene]:
+    """Give what makes the database of each kind new again for each case."""
+    with scene_of(shared_url) as made:
+        yield made
 
 
 def ask(database: str, case: Mapping[str, Any]) -> Answer:
@@ -56,12 +50,11 @@ def ask(database: str, case: Mapping[str, Any]) -> Answer:
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_recorded_answers(path: Path, scene: tuple[str, Scene]) -> None:
+def test_recorded_answers(path: Path, shared_url: str, scene: Scene) -> None:
     """Status, body and its type are the recorded ones; of a 401 status, name and form, and its words name no other product."""
     case = json.loads(path.read_text())
-    database, fresh = scene
-    fresh.renew()
-    answer, then = ask(database, case), case["then"]
+    scene.renew()
+    answer, then = ask(shared_url, case), case["then"]
     body = answer.json()
     if case["name"] in TOKEN_FIRST:
         assert (answer.status, set(body)) == (TOKEN_FIRST[case["name"]], {"message"})

@@ -30,7 +30,7 @@ SWITCH = "[...document.querySelectorAll('#list .switch')].find(each => each.aria
 def page(server: OurFlagServer) -> Iterator[Browser]:
     """Give a browser that shows the list, signed in."""
     with browser() as page:
-        sign_in(page, server.root, "/flags")
+        sign_in(page, f"{server.root}/ui/flags")
         yield page
 
 

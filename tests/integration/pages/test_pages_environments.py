@@ -53,18 +53,6 @@ def test_the_projects_of_a_new_one(pages: PageClient) -> None:
     assert "new" not in stored(pages)
 
 
-def test_the_type(pages: PageClient) -> None:
-    """The type is changed. The second of two people who change it sees the new type."""
-    mine, theirs = (pages.form(pages.get("/ui/environments/development"), "/development") for _ in range(2))
-    assert pages.press(theirs, type="test").status == 303
-    conflict = pages.press(mine, type="mine")
-    assert conflict.status == 409 and "someone changed this environment" in conflict.text and "mine" in conflict.text
-    assert stored(pages)["development"]["type"] == "test"
-    assert pages.press(pages.form(conflict, "/development"), type="mine").status == 303
-    assert pages.press(pages.form(pages.get("/ui/environments/development"), "/development"), type="").status == 400
-    assert stored(pages)["development"]["type"] == "mine"
-
-
 def test_on_and_off(pages: PageClient) -> None:
     """The button switches to the other state."""
     for end, enabled in (("off", False), ("on", True)):

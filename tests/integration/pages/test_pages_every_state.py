@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
+from flagsvc.server.api.route import Auth
+from flagsvc.server.application import PAGE_ROUTES
 from support.browser import Browser, browser
 from support.flagservers import USER_SECRET, VIEWER_SECRET, OurFlagServer, our_flag_server
 from support.page_faults import LOOKS, faults, faults_of
+from support.person import sign_in
 
 SCRIPT = "<script>document.title='run'</script>\"'><img src=x onerror=\"document.title='run'\">"
 RIGHT_TO_LEFT = "مفتاح الميزة ‮abc‬ חדש"
@@ -47,75 +51,27 @@ STATES: dict[str, dict[str, Any]] = {
 }
 """State → the seed that comes on top of the users and tokens of all tests."""
 
+KNOWN = {"featureName": "new", "environment": "development", "projectId": "default", "contextField": "plan"}
+NAMED = {"environments": "development", "strategy-types": "hours", "tag-types": "team"}
+"""The values of parameters in paths; of a parameter `name` the section decides, and of any other one the value is 1."""
+
+
+def filled(path: str) -> str:
+    """Return the path of a page with values for its parameters."""
+    known = KNOWN | {"name": NAMED.get(path.split("/")[-2], "")}
+    return re.sub(r":(\w+)", lambda found: known.get(found[1], "1"), path.removeprefix("/ui"))
+
+
 PATHS = (
-    "/flags",
-    "/flags?q=new",
-    "/flags?q=nosuch",
-    "/flags/new",
-    "/flags/new/production/switch",
-    "/flags/new/production/strategies/new",
-    "/new-flag",
-    "/import",
-    "/compare",
-    "/compare?from=production&to=production",
-    "/flags/new/copy",
-    "/export",
-    "/flags/new/edit",
-    "/flags/new/development/variants",
-    "/flags/new/parent",
-    f"/flags/new/parent?parent={'n' * 100}",
-    "/try",
-    "/segments",
-    "/segments/new",
-    "/segments/1",
-    "/projects",
-    "/new-project",
-    "/projects/default",
-    "/tokens",
-    "/tokens/new",
-    "/tokens/2",
-    "/my-tokens",
-    "/sessions",
-    "/people",
-    "/people/new",
-    "/people/1",
-    "/settings",
-    "/environments",
-    "/new-environment",
-    "/environments/development",
-    "/context-fields",
-    "/new-context-field",
-    "/context-fields/plan",
-    "/tag-types",
-    "/new-tag-type",
-    "/tag-types/team",
-    "/strategy-types",
-    "/new-strategy-type",
-    "/strategy-types/hours",
-    "/webhooks",
-    "/new-webhook",
-    "/new-webhook?for=teams",
-    "/palette",
-    "/palette?q=ne",
-    "/webhooks/1",
-    "/proxies",
-    "/history",
-    "/history?feature=new",
-    "/export",
-    "/nowhere",
+    *(filled(each.path) for each in PAGE_ROUTES if each.method == "GET" and each.auth is Auth.PAGE and each.render),
+    *("/flags?q=new", "/flags?q=nosuch", "/flags/new/production/switch", "/flags/new/production/strategies/new", "/tokens/2"),
+    *("/compare?from=production&to=production", f"/flags/new/parent?parent={'n' * 100}", "/new-webhook?for=teams"),
+    *("/palette?q=ne", "/history?feature=new", "/nowhere"),
 )
+"""Every page of the flag server, and some with a query."""
 
 
 pytestmark = pytest.mark.programs
-
-
-def signed_in(page: Browser, server: OurFlagServer, secret: str) -> str:
-    """Sign in; returns the address of the pages."""
-    root = f"{server.url.removesuffix('/api')}/ui"
-    page.go(f"{root}/flags")
-    page.run(f"document.getElementById('token').value = {json.dumps(secret)}")
-    page.follow("main form button")
-    return root
 
 
 def add_webhook(server: OurFlagServer, words: str) -> None:
@@ -188,7 +144,8 @@ def test_every_page(state: str, secret: str, look: str, width: int) -> None:
     with our_flag_server(given=STATES[state]) as server, browser() as page:
         page.call("Emulation.setEmulatedMedia", features=LOOKS[look])
         add_webhook(server, WORDS if state == "hostile" else "For the chat")
-        root = signed_in(page, server, secret)
+        root = f"{server.root}/ui"
+        sign_in(page, f"{root}/flags", secret)
         found = [each for path in PATHS for each in faults_of(page, root + path, width)]
         for path, fields, button in FORMS if state != "empty" and secret == USER_SECRET else ():
             answered(page, root + path, fields, button)

@@ -30,13 +30,11 @@ def test_changing_a_flag(pages: PageClient) -> None:
 
 
 def test_tags(pages: PageClient) -> None:
-    """Tags come and go by buttons. A value that no tag can have is refused at the form."""
+    """Tags come and go by buttons."""
     form = pages.form(pages.get(EDIT), "/tags")
     assert pages.press(form, "add", value="a:b&c").status == 303
     tags = pages.client.get("/api/admin/features/a/tags").json()["tags"]
     assert [(each["type"], each["value"]) for each in tags] == [("simple", "a:b&c")]
-    refused = pages.press(form, "add", value="x")
-    assert refused.status == 400
     form = pages.form(pages.get(EDIT), "/tags")
     assert pages.press(form, "remove:simple:a:b&c").status == 303
     assert pages.client.get("/api/admin/features/a/tags").json()["tags"] == []
@@ -56,8 +54,7 @@ def test_archiving_and_reviving(pages: PageClient) -> None:
 
 def links(pages: PageClient) -> list[dict[str, Any]]:
     """Return the links of the flag as the admin API shows them."""
-    found: list[dict[str, Any]] = pages.client.get(f"{FEATURES}/a").json()["links"]
-    return found
+    return list(pages.client.get(f"{FEATURES}/a").json()["links"])
 
 
 def add(pages: PageClient, url: str = "https://example.com/1", title: str = "") -> str:

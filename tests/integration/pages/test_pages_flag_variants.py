@@ -31,8 +31,7 @@ def put(pages: PageClient, variants: list[dict[str, Any]]) -> None:
 
 def stored(pages: PageClient, environment: str = "development") -> list[dict[str, Any]]:
     """Return the variants in an environment as the admin API shows them."""
-    found: list[dict[str, Any]] = pages.client.get(f"{A}/environments/{environment}/variants").json()["variants"]
-    return found
+    return list(pages.client.get(f"{A}/environments/{environment}/variants").json()["variants"])
 
 
 def form_of(pages: PageClient, page: str = HERE) -> PageForm:

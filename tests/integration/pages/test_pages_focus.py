@@ -20,7 +20,7 @@ GIVEN: dict[str, Any] = {
     "strategies": [STRATEGY | {"title": each} for each in ("one", "two")],
     "contextFields": [{"name": "country"}],
 }
-NEW = "/flags/a/development/strategies/new"
+NEW = "/ui/flags/a/development/strategies/new"
 FOCUS = "document.activeElement.id"
 NO_SCRIPT = "matchMedia('(scripting: none)').matches"
 SAID = "document.getElementById(document.activeElement.getAttribute('aria-describedby'))?.innerText"
@@ -30,14 +30,9 @@ SAID = "document.getElementById(document.activeElement.getAttribute('aria-descri
 def page(server: OurFlagServer, request: pytest.FixtureRequest) -> Iterator[Browser]:
     """Give a browser that is signed in, and in which pages have script or not."""
     with browser() as page:
-        sign_in(page, server.root, NEW)
+        sign_in(page, server.root + NEW)
         page.call("Emulation.setScriptExecutionDisabled", value=not request.param)
         yield page
-
-
-def address(server: OurFlagServer, path: str) -> str:
-    """Return the address of a page."""
-    return f"{server.url.removesuffix('/api')}/ui{path}"
 
 
 def fill(page: Browser, **typed: str) -> None:
@@ -54,7 +49,7 @@ def press(page: Browser, button: str, seen: str) -> None:
 
 def test_the_first_wrong_field(server: OurFlagServer, page: Browser) -> None:
     """The first wrong field has the focus and its sentence, and its page breaks no rule of accessibility, also on a phone."""
-    page.go(address(server, NEW))
+    page.go(server.root + NEW)
     press(page, "add-condition", "c0.field")
     fill(page, rollout="7", c0__field="contry", c0__values="x" * 101)
     press(page, "save", "c0.field")
@@ -69,7 +64,7 @@ def test_the_first_wrong_field(server: OurFlagServer, page: Browser) -> None:
 
 def test_rows_keep_the_focus(server: OurFlagServer, page: Browser) -> None:
     """The focus stays with the row that moves, and what happened is told there."""
-    page.go(address(server, NEW))
+    page.go(server.root + NEW)
     for at, name in enumerate(("userId", "country", "appName")):
         press(page, "add-condition", f"c{at}.field")
         fill(page, **{f"c{at}.field": name})
@@ -86,7 +81,7 @@ def test_rows_keep_the_focus(server: OurFlagServer, page: Browser) -> None:
 
 
 LONG = (
-    *(NEW, "/new-flag", "/new-webhook", "/new-context-field", "/segments/new"),
+    *("/flags/a/development/strategies/new", "/new-flag", "/new-webhook", "/new-context-field", "/segments/new"),
     *("/flags/a/copy", "/compare", "/export"),
 )
 IN_VIEW = """(() => {
@@ -101,7 +96,7 @@ def test_what_saves_stays_in_view(server: OurFlagServer, page: Browser) -> None:
     page.call("Emulation.setDeviceMetricsOverride", width=360, height=600, deviceScaleFactor=1, mobile=False)
     out = []
     for path in LONG:
-        page.go(address(server, path))
+        page.go(f"{server.root}/ui{path}")
         out += [] if page.run(IN_VIEW) else [path]
     page.call("Emulation.clearDeviceMetricsOverride")
     assert out == []
@@ -125,7 +120,7 @@ CASES = {
 @pytest.mark.parametrize(("path", "pressed", "focused"), CASES.values(), ids=CASES)
 def test_something_is_switched(server: OurFlagServer, page: Browser, path: str, pressed: list[str], focused: str) -> None:
     """The focus is at what was pressed, or at what takes its place, also after a question. A notice of a new page is said aloud."""
-    page.go(address(server, path))
+    page.go(f"{server.root}/ui{path}")
     if page.run(NO_SCRIPT):
         return
     page.run("window.before = true")

@@ -19,7 +19,8 @@ GIVEN: dict[str, Any] = {
     "features": [{"name": "a"}, {"name": "b"}, {"name": "old"}],
     "segments": [{"name": "beta", "constraints": [{"contextName": "region", "operator": "IN", "values": ["eu"]}]}],
     "contextFields": [{"name": "plan", "legalValues": [{"value": "gold"}, {"value": "silver"}]}],
-    "tagTypes": [{"name": "team"}],
+    "tagTypes": [{"name": "team", "icon": "@"}],
+    "strategyTypes": [{"name": "hours", "parameters": [{"name": "from", "type": "number"}]}],
 }
 
 
@@ -168,7 +169,7 @@ REFUSED: tuple[Refused, ...] = (
         {"": "These are too many: there are at most 30"},
         first=("add-condition",) * 31,
     ),
-    variant("A share is a number from 0 to 100", "v0.share", v0__fixed="on", v0__share="x"),
+    *(variant("A share is a number from 0 to", "v0.share", v0__fixed="on", v0__share=each) for each in ("x", "33.33", "1e999999")),
     variant("This is here twice.", "v1.name", v0__name="red"),
     variant("Give a name.", "v0.name", v0__name=""),
     variant(LETTERS, "v0.name", v0__name=HOSTILE),
@@ -381,6 +382,7 @@ class Both(NamedTuple):
     mine: dict[str, Any]
     shown: tuple[str, ...]
     end: str = ""
+    do: str = "save"
 
 
 def cells(theirs: str, mine: str) -> tuple[str]:
@@ -388,33 +390,24 @@ def cells(theirs: str, mine: str) -> tuple[str]:
     return (f'<td data-label="theirs">{theirs}</td><td data-label="yours">{mine}</td>',)
 
 
+LINE = {"description": "theirs"}, {"description": "mine"}, cells("theirs", "mine")
+COLORED = {"icon": "x", "colored": "on", "color": "#000000"}
+REQUIRED, SINCE = "from (number, required)", "since (number)"
 BOTH: dict[str, Both] = {
-    "context field": Both(
-        "/context-fields/plan",
-        {"more": "theirs"},
-        {"more": "mine", "stickiness": "on"},
-        ("gold; silver; theirs", "gold; silver; mine"),
-    ),
-    "project": Both("/projects/shop", {"name": "theirs"}, {"name": "mine"}, cells("theirs", "mine")),
+    "context field": Both("/context-fields/plan", {"more": "t"}, {"more": "m", "stickiness": "on"}, ("silver; t", "silver; m")),
+    "environment": Both("/environments/development", {"type": "theirs"}, {"type": "mine"}, ("changed this", "mine"), do=""),
+    "flag": Both("/flags/a/edit", *LINE, "/edit"),
+    "project": Both("/projects/shop", *LINE),
+    "naming pattern": Both("/projects/shop", {"pattern": "a.*"}, {"pattern": "b.*"}, cells("a.*", "b.*"), "/naming"),
     "segment": Both("/segments/1", {"c0__values": "us"}, {"c0__values": "asia"}, cells("region is us", "region is asia")),
-    "strategy": Both(
-        RULE,
-        {"rollout": "50", "title": HOSTILE},
-        {"rollout": "25"},
-        (*cells("50", "25"), "Someone else changed this strategy meanwhile", "Take theirs</a>"),
-    ),
+    "strategy": Both(RULE, {"rollout": "50", "title": HOSTILE}, {"rollout": "25"}, (*cells("50", "25"), "Take theirs</a>")),
+    "strategy type": Both("/strategy-types/hours", {"p0__required": "on"}, {"p0__name": "since"}, (REQUIRED, SINCE)),
+    "tag type": Both("/tag-types/team", {"icon": ""}, COLORED, ('<th scope="row">Icon</th>', "#000000"), do=""),
     "token": Both("/tokens/{token}", {"expires": "2999-01-31"}, {"expires": "2999-02-28"}, cells("2999-01-31", "2999-02-28")),
-    "variants of a flag": Both(
-        "/flags/a/development/variants",
-        {"v0__name": "theirs"},
-        {"v0__name": "mine"},
-        ("theirs the rest", "mine the rest"),
-    ),
+    "user": Both("/people/2", {"name": HOSTILE}, {"name": "mine"}, ("changed this user", "mine"), "/2"),
+    "variants of a flag": Both(VARIANTS_PAGE, {"v0__name": "theirs"}, {"v0__name": "mine"}, ("theirs the rest", "mine the rest")),
     "variants of a strategy": Both(
-        RULE,
-        {"v1__fixed": "on", "v1__share": "10"},
-        {"v1__fixed": "on", "v1__share": "20"},
-        ("red 10 % string", "red 20 % string"),
+        RULE, {"v1__fixed": "on", "v1__share": "10"}, {"v1__fixed": "on", "v1__share": "20"}, ("red 10 % string", "red 20 % string")
     ),
 }
 
@@ -425,13 +418,13 @@ def test_two_people(pages: PageClient, name: str) -> None:
     case, known = BOTH[name], prepared(pages)
     page, end = f"/ui{case.page}".format(**known), (case.end or case.page).format(**known)
     mine, theirs = (pages.form(pages.get(page), end) for _ in range(2))
-    assert pages.press(theirs, "save", **case.theirs).status == 303
+    assert pages.press(theirs, case.do, **case.theirs).status == 303
     before = pages.client.server.store.revision()
-    conflict = pages.press(mine, "save", **case.mine)
-    assert conflict.status == 409 and all(text in conflict.text for text in case.shown)
+    conflict = pages.press(mine, case.do, **case.mine)
+    assert conflict.status == 409 and [text for text in case.shown if text not in conflict.text] == []
     assert "<script>alert" not in conflict.text
     assert pages.client.server.store.revision() == before
-    assert pages.press(pages.form(conflict, end), "save").status == 303
+    assert pages.press(pages.form(conflict, end), case.do).status == 303
     wanted, found = (pages.form(each, end).fields for each in (conflict, pages.get(page)))
     typed = [pair for pair in wanted if pair[0].replace(".", "__") in case.mine]
     assert [pair for pair in found if pair[0].replace(".", "__") in case.mine] == typed != []

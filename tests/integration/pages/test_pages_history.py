@@ -19,13 +19,8 @@ from support.processes import Answer
 
 HOSTILE = "<script>alert(1)</script>"
 GIVEN = {"features": [{"name": "a"}, {"name": "b"}]}
+CLOCK = FakeClock
 FLAG = "/api/admin/projects/default/features/a"
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    """Give the time of the server."""
-    return FakeClock()
 
 
 def prepare(client: AppClient) -> None:

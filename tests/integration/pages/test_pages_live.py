@@ -10,12 +10,10 @@ import html
 import re
 from typing import Any
 
-import pytest
-
 from flagsvc.pages.live import MAX_OF_ONE, EventStreams
 from flagsvc.server.api.pollers import KEPT_COMMITS, Commit
 from flagsvc.testing import FakeClock
-from support.aio import asynchronous, until
+from support.aio import until
 from support.flagservers import (
     ADMIN_SECRET,
     BACKEND_SECRET,
@@ -27,12 +25,7 @@ from support.page_scene import Visitor, pass_time
 from support.processes import Answer
 
 GIVEN = {"features": [{"name": "a"}]}
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    """Give the time of the server."""
-    return FakeClock()
+CLOCK = FakeClock
 
 
 class Listener:
@@ -56,11 +49,6 @@ class Listener:
         self.text += message.get("body", b"").decode()
 
 
-def in_thread(function: Any, *given: Any, **more: Any) -> Any:
-    """Return an awaitable of what a blocking function returns."""
-    return asyncio.to_thread(function, *given, **more)
-
-
 def test_who_may_listen(client: AppClient) -> None:
     """A stream needs a session or a token of the admin API. HEAD opens none, and there is no data."""
     assert client.get("/ui/stream", token=None).status == 303
@@ -71,39 +59,28 @@ def test_who_may_listen(client: AppClient) -> None:
     assert client.get("/ui/stream.json").status == 404
 
 
-def test_changes_are_told_until_the_session_ends(client: AppClient) -> None:
+async def test_changes_are_told_until_the_session_ends(client: AppClient) -> None:
     """A change and its arrival come as events without names of flags. After signing out the next heartbeat ends the stream."""
     object.__setattr__(client.server, "streams", EventStreams(beat_s=0.05))
-    visitor = Visitor(client)
-    follow(client, visitor)
-
-
-@asynchronous
-async def follow(client: AppClient, visitor: Visitor) -> None:
-    """Follow a change and the end of the session."""
+    visitor = await asyncio.to_thread(Visitor, client)
     listener, other = Listener(client, cookie=visitor.cookie or ""), Listener(client, authorization=USER_SECRET)
     await until(lambda: client.server.streams.count == 2)
-    assert (await in_thread(visitor.send, "/flags/a/development/on")).status == 303
+    assert (await asyncio.to_thread(visitor.send, "/flags/a/development/on")).status == 303
     await until(lambda: "event: revision" in listener.text)
     names = {"unleash-appname": "web", "unleash-instanceid": "one"}
-    await in_thread(client.get, "/api/client/features", token=BACKEND_SECRET, headers=names)
+    await asyncio.to_thread(client.get, "/api/client/features", token=BACKEND_SECRET, headers=names)
     await until(lambda: "event: arrived" in listener.text)
     assert listener.status == 200 and '"a"' not in listener.text
-    await in_thread(visitor.send, "/sign-out")
+    await asyncio.to_thread(visitor.send, "/sign-out")
     await asyncio.wait_for(listener.task, 10)
     assert client.server.streams.count == 1 and not other.task.done()
     client.server.streams.end_all()
     await asyncio.wait_for(other.task, 10)
 
 
-def test_one_person_does_not_take_all(client: AppClient) -> None:
+async def test_one_person_does_not_take_all(client: AppClient) -> None:
     """All sessions and tokens of a person hold a few streams together; a further one is a 503, and others get theirs."""
-    hold_all_of_one(client, Visitor(client))
-
-
-@asynchronous
-async def hold_all_of_one(client: AppClient, visitor: Visitor) -> None:
-    """Hold what one person can, and then more, by session and by token; then come as others."""
+    visitor = await asyncio.to_thread(Visitor, client)
     streams, cookie = client.server.streams, visitor.cookie or ""
     held = [Listener(client, cookie=cookie) for _ in range(MAX_OF_ONE)]
     await until(lambda: streams.count == MAX_OF_ONE)
@@ -215,7 +192,7 @@ def test_a_change_that_proxies_do_not_need(client: AppClient, clock: FakeClock) 
     visitor = Visitor(client)
     tag = poll(client, "one")
     place = visitor.send("/flags/a/production/on").headers["location"].removeprefix("/ui")
-    assert told_of(visitor, place) == "No proxy asks for these flags now."
+    assert told_of(visitor, place) == "No proxy asks for these flags now." and rows(visitor)["one"]["newest"]
     made = visitor.send("/segments/new", name="s", conditions="0", do="save").headers["location"].removeprefix("/ui")
     pass_time(clock, 1)
     poll(client, "one", tag)
@@ -236,14 +213,6 @@ def test_whose_arrival_is_told(client: AppClient) -> None:
     made = visitor.send("/new-tag-type", name="team", do="save").headers["location"].removeprefix("/ui")
     page = visitor.see(made).text
     assert "You created the tag type team" in page and 'id="arrival"' not in page
-
-
-def test_a_change_elsewhere_is_no_news(client: AppClient) -> None:
-    """A change of another environment leaves the document as it is, so every instance still has the newest."""
-    visitor = Visitor(client)
-    poll(client, "one")
-    visitor.send("/flags/a/production/on")
-    assert rows(visitor)["one"]["newest"]
 
 
 def test_hostile_names(client: AppClient) -> None:

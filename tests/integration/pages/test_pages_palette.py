@@ -84,7 +84,7 @@ def test_without_script(client: AppClient) -> None:
 def page(server: OurFlagServer) -> Iterator[Browser]:
     """Give a browser that shows the settings, signed in."""
     with browser() as page:
-        sign_in(page, server.root, "/settings")
+        sign_in(page, f"{server.root}/ui/settings")
         page.call("Emulation.setDeviceMetricsOverride", width=1200, height=800, deviceScaleFactor=1, mobile=False)
         yield page
 

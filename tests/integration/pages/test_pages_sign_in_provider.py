@@ -308,20 +308,6 @@ def test_wrong_answers_of_the_provider_leave_tokens_alone(scene: Scene) -> None:
     assert Visitor(scene.client, None).send("/sign-in", token="wrong").status == 403
 
 
-def test_a_session_of_the_provider_ends_like_any_other(scene: Scene) -> None:
-    """Signing out ends it, and so does the end of the user; a stolen cookie then opens nothing."""
-    visitor, other = Visitor(scene.client, None), Visitor(scene.client, None)
-    scene.sign_in(visitor)
-    scene.sign_in(other)
-    stolen = visitor.cookie
-    visitor.send("/sign-out")
-    visitor.cookie = stolen
-    assert visitor.see("/flags").status == 303 and other.see("/flags").status == 200
-    with scene.client.server.store.writing(None) as tx:
-        users.remove(tx, users.find_by_name(tx, "ada@flags.example").id)
-    assert other.see("/flags").status == 303
-
-
 def test_without_a_provider_there_is_no_way_to_it(database_url: str) -> None:
     """The form does not name one, and the paths are unknown."""
     with app_client(database_url) as client:

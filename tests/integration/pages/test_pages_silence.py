@@ -31,7 +31,7 @@ CREATE = "[...document.querySelectorAll('main form button')].find(each => each.v
 def page(server: OurFlagServer) -> Iterator[Browser]:
     """Give a browser that shows the list, signed in."""
     with browser() as page:
-        sign_in(page, server.root, "/flags")
+        sign_in(page, f"{server.root}/ui/flags")
         yield page
 
 
@@ -147,7 +147,7 @@ def test_a_server_that_restarts_under_an_open_page(tmp_path: Path) -> None:
     """The page says that it reconnects, and no more once the server is back. It then lives on: its switches work."""
     with browser() as page:
         with our_flag_server(given=GIVEN, folder=tmp_path) as server:
-            sign_in(page, server.root, "/flags")
+            sign_in(page, f"{server.root}/ui/flags")
             page.wait_for(LIVE)
             page.run("window.mark = 1")
             port = server.root.rpartition(":")[2]
@@ -168,7 +168,7 @@ def test_a_server_that_is_away_behind_a_gateway() -> None:
     with ExitStack() as running_server, browser() as page:
         server = running_server.enter_context(our_flag_server(given=GIVEN))
         with nginx_as(f"    server {server.root.removeprefix('http://')};", "/health") as port:
-            sign_in(page, f"http://127.0.0.1:{port}", "/flags")
+            sign_in(page, f"http://127.0.0.1:{port}/ui/flags")
             page.wait_for(LIVE)
             running_server.close()
             page.run(f"{SWITCH}.click()")

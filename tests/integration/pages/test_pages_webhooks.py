@@ -57,18 +57,11 @@ def test_making_one(pages: PageClient) -> None:
     assert '/ui/webhooks"' in pages.get("/ui/settings").text
 
 
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
-        ({"url": ""}, "Give an address, with http:// or https://."),
-        ({"customHeaders": "secret-value"}, "must be a JSON object"),
-    ],
-)
-def test_a_bad_one(pages: PageClient, typed: dict[str, str], words: str) -> None:
-    """The form comes back with the reason and with what was typed, but for what may be secret."""
+def test_a_bad_one(pages: PageClient) -> None:
+    """The form comes back with what was typed, but for what may be secret."""
     form = pages.form(pages.get("/ui/new-webhook"), "/new-webhook")
-    refused = pages.press(form, "save", **{"url": URL, **SECRETS, "description": HOSTILE, **typed})
-    assert refused.status == 400 and words in refused.text
+    refused = pages.press(form, "save", url=URL, **SECRETS, description=HOSTILE, customHeaders="secret-value")
+    assert refused.status == 400 and "must be a JSON object" in refused.text
     assert "secret" not in refused.text.replace("signingSecret", "").replace("Signing secret", "").replace("is secret again", "")
     again = pages.form(refused, "/new-webhook")
     assert (again.value("description"), again.value("authorization"), again.value("url")) == (HOSTILE, "", "")
@@ -169,12 +162,7 @@ def tried(pages: PageClient, path: str, token: str = USER_SECRET, **typed: Any) 
         (200, b"ok", "Delivered", "<code>ok</code>"),
         (400, b"invalid_payload\x00 \n<script>", "Not delivered", "<code>invalid_payload &lt;script&gt;</code>"),
         (302, b"", "Not delivered", "redirects are not followed"),
-        (
-            200,
-            b"x" * 190 + SECRETS["authorization"].encode() + b"y" * 9,
-            "Delivered",
-            f"<code>{'x' * 190}*****yyyyy</code>",
-        ),
+        (200, b"x" * 190 + SECRETS["authorization"].encode() + b"y" * 9, "Delivered", f"<code>{'x' * 190}*****yyyyy</code>"),
         (200, b"/hook is what you asked for", "Delivered", "<code>***** is what you asked for</code>"),
     ],
 )
@@ -209,7 +197,6 @@ def test_a_test_of_a_stored_one(pages: PageClient) -> None:
     ("typed", "words"),
     [
         ({"url": ""}, "Give an address, with http:// or https://."),
-        ({"url": "ftp://x"}, "must be an http or https address"),
         ({"url": "http://127.0.0.1:1/secret-path"}, "the receiver: "),
         ({"url": "http://[::ffff:169.254.169.254]/"}, "is not in the networks that webhooks may reach"),
         ({"url": "http://127.0.0.1:1/", "bodyTemplate": "{{#event}}"}, "has no end"),

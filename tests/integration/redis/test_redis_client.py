@@ -13,7 +13,6 @@ import pytest
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.redis import LARGE_BYTES, Access, Client, off_loop, reason
 from flagsvc.settings.storage import RedisAddress
-from support.aio import asynchronous
 from support.pki import Authority
 from support.processes import free_port
 from support.redises import RedisServer, redis_server
@@ -53,7 +52,6 @@ def at(server: RedisServer, **more: object) -> RedisAddress:
     return RedisAddress(**given)  # type: ignore[arg-type]
 
 
-@asynchronous
 async def test_a_question_is_answered(server: RedisServer) -> None:
     """The client reads and writes in the database that was asked for."""
     async with client_of(at(server, database=3)) as client:
@@ -64,14 +62,12 @@ async def test_a_question_is_answered(server: RedisServer) -> None:
         assert await client.call("GET", "name") is None
 
 
-@asynchronous
 async def test_a_unix_socket(server: RedisServer) -> None:
     """The client works over a Unix socket in the same way."""
     async with client_of(at(server, path=str(server.path))) as client:
         assert await client.call("PING") is True
 
 
-@asynchronous
 async def test_a_user_of_its_own(server: RedisServer) -> None:
     """A user with limited permissions gets an error for a forbidden command; the error holds nothing that was sent."""
     server.ask("ACL", "SETUSER", "proxy", "on", f">{PASSWORD}", "~mine:*", "+get", "+set")
@@ -84,7 +80,6 @@ async def test_a_user_of_its_own(server: RedisServer) -> None:
 
 
 @pytest.mark.parametrize("password", [None, "another-secret"])
-@asynchronous
 async def test_a_wrong_password(password: str | None, server: RedisServer) -> None:
     """The error says that the server refused the password, and does not contain it."""
     async with client_of(at(server, password=password)) as client:
@@ -108,7 +103,6 @@ async def run_fake_server(behave: Callable[[asyncio.StreamWriter], Awaitable[Non
         yield RedisAddress("127.0.0.1", running.sockets[0].getsockname()[1])
 
 
-@asynchronous
 async def test_no_listener() -> None:
     """Without a server, the client fails at once."""
     port = free_port()
@@ -118,7 +112,6 @@ async def test_no_listener() -> None:
         assert client.errors == 1
 
 
-@asynchronous
 async def test_somebody_who_says_nothing() -> None:
     """The client gives up a server that accepts connections and never answers, after its time limit."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
@@ -127,7 +120,6 @@ async def test_somebody_who_says_nothing() -> None:
                 await client.call("PING")
 
 
-@asynchronous
 async def test_an_answer_that_drips() -> None:
     """The time limit is for the whole answer: a server that sends a byte now and then does not extend it."""
 
@@ -144,7 +136,6 @@ async def test_an_answer_that_drips() -> None:
 
 
 @pytest.mark.parametrize("answer", [b"$abc\r\n", b":x\r\n", b"$-5\r\nab\r\n", b"*x\r\n", b"%1\r\n", b"HTTP/1.1 400 Bad\r\n\r\n"])
-@asynchronous
 async def test_what_is_no_answer(answer: bytes) -> None:
     """An answer that is not the protocol of Redis is an ordinary error."""
 
@@ -170,7 +161,6 @@ async def test_what_is_no_answer(answer: bytes) -> None:
         ("WRONGTYPE Operation against a key", "ResponseError"),
     ],
 )
-@asynchronous
 async def test_what_a_server_refuses_with(answer: str, words: str) -> None:
     """Each refusal of the server is an error of ours, with our own message."""
 
@@ -183,7 +173,6 @@ async def test_what_a_server_refuses_with(answer: str, words: str) -> None:
         assert answer.partition(" ")[2] not in str(caught.value)
 
 
-@asynchronous
 async def test_what_the_server_repeats_is_not_passed_on(server: RedisServer) -> None:
     """The server repeats the words of an unknown command. These may hold a password, so they must not get into a log."""
     async with client_of(at(server)) as client:
@@ -194,7 +183,6 @@ async def test_what_the_server_repeats_is_not_passed_on(server: RedisServer) -> 
 
 
 @pytest.mark.parametrize("more", [{"password": "wrong-hidden"}, {"user": "wrong-hidden"}, {"port": 1}], ids=repr)
-@asynchronous
 async def test_no_traceback_keeps_a_password(more: dict[str, object], server: RedisServer) -> None:
     """Neither the frames of the error's traceback nor its causes hold what was sent."""
     async with client_of(at(server, **{"password": "also-hidden", **more})) as client:
@@ -203,7 +191,6 @@ async def test_no_traceback_keeps_a_password(more: dict[str, object], server: Re
     assert not leaks(caught.value, ["hidden"])
 
 
-@asynchronous
 async def test_a_connection_that_was_cut_is_made_again(server: RedisServer) -> None:
     """The next command opens a new connection."""
     async with client_of(at(server)) as client:
@@ -222,7 +209,6 @@ def context(*, shown: bool) -> ssl.SSLContext:
     return AUTHORITY.client(shown=shown)
 
 
-@asynchronous
 async def test_tls(secure: RedisServer) -> None:
     """TLS works with certificates on both sides."""
     async with client_of(RedisAddress("127.0.0.1", secure.port, tls=True), context(shown=True)) as client:
@@ -238,7 +224,6 @@ async def test_tls(secure: RedisServer) -> None:
     ],
     ids=["no certificate of ours", "an authority that nobody trusts", "another name"],
 )
-@asynchronous
 async def test_tls_that_is_refused(secure: RedisServer, host: str, trusts: bool, shown: bool, reason: str) -> None:
     """The server wants a certificate. The client wants one of the server for the host, by an authority that it trusts."""
     tls = context(shown=shown) if trusts else ssl.create_default_context()
@@ -252,7 +237,6 @@ def test_errors_that_nobody_thought_of() -> None:
     assert reason(KeyError("secret")) == "it answers with KeyError"
 
 
-@asynchronous
 async def test_work_off_loop() -> None:
     """Large work runs in a thread, with the same result."""
     assert await off_loop(len, b"ab") == 2
@@ -260,7 +244,6 @@ async def test_work_off_loop() -> None:
 
 
 @pytest.mark.parametrize("turns", range(1, 25))
-@asynchronous
 async def test_a_cancellation_is_never_lost(server: RedisServer, turns: int) -> None:
     """A cancellation ends a retry loop at every step, so the process that waits for the loop can end."""
 

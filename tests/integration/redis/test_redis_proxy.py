@@ -13,7 +13,7 @@ from flagsvc.proxy.generations.feeds import make_storage
 from flagsvc.proxy.redis import RedisStore, make_tls_context
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import MemoryStore
-from support.aio import asynchronous, until
+from support.aio import until
 from support.apps_options import options as usual
 from support.environments import only
 from support.loopback import reply
@@ -78,7 +78,6 @@ def test_tls(tmp_path: Path) -> None:
 
 
 @pytest.mark.programs
-@asynchronous
 async def test_replicas_share_what_they_accept(tmp_path: Path) -> None:
     """A replica that starts while the upstream is away serves what another replica has stored. Each polls for itself."""
     with redis_server() as server:
@@ -92,7 +91,6 @@ async def test_replicas_share_what_they_accept(tmp_path: Path) -> None:
 
 
 @pytest.mark.programs
-@asynchronous
 async def test_a_server_that_restarts_empty(tmp_path: Path) -> None:
     """A replica that has the configuration stores it again, although the upstream has no other one."""
     with redis_server() as server:
@@ -104,7 +102,6 @@ async def test_a_server_that_restarts_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.programs
-@asynchronous
 async def test_what_a_scrape_says_of_the_server(tmp_path: Path) -> None:
     """How often a request to the server failed; nothing with another storage."""
     async with scene(tmp_path) as around:

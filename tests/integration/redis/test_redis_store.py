@@ -12,7 +12,6 @@ from flagsvc.core.errors import StoreError
 from flagsvc.proxy.configuration.stores import MAX_RECORDS
 from flagsvc.proxy.redis import Access, Client, RedisRecordStore, RedisStore
 from flagsvc.settings.storage import RedisAddress
-from support.aio import asynchronous
 from support.redises import RedisServer, redis_server
 
 
@@ -41,7 +40,6 @@ async def store(server: RedisServer, prefix: str = "test") -> AsyncIterator[Redi
         await connection.aclose()
 
 
-@asynchronous
 async def test_where_it_is_stored(server: RedisServer) -> None:
     """The key begins with the prefix, so that one server has room for several environments."""
     async with store(server, "one") as first, store(server, "other") as second:
@@ -53,7 +51,6 @@ async def test_where_it_is_stored(server: RedisServer) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 1, 20, 80, -1])
-@asynchronous
 async def test_what_is_not_whole_is_refused(cut: int, server: RedisServer) -> None:
     """A cut-off value is refused, at every length."""
     async with store(server) as kept:
@@ -63,7 +60,6 @@ async def test_what_is_not_whole_is_refused(cut: int, server: RedisServer) -> No
             await kept.get("key")
 
 
-@asynchronous
 async def test_something_else_under_the_name(server: RedisServer) -> None:
     """A list where a text is expected is an ordinary error, and the next write replaces it."""
     async with store(server) as kept:
@@ -75,7 +71,6 @@ async def test_something_else_under_the_name(server: RedisServer) -> None:
         assert await kept.get("key") == b"data"
 
 
-@asynchronous
 async def test_what_is_stored_is_not_written_again(server: RedisServer) -> None:
     """Replicas that accept the same configuration write it once. Each of them writes another configuration."""
     async with store(server, "twice") as first, store(server, "twice") as second:
@@ -87,7 +82,6 @@ async def test_what_is_stored_is_not_written_again(server: RedisServer) -> None:
         assert await first.get("key") == b"other"
 
 
-@asynchronous
 async def test_what_a_server_has_lost(server: RedisServer) -> None:
     """A server that has restarted empty has lost it; so has a server where something else stands under the name."""
     async with store(server, "lost") as kept:
@@ -103,7 +97,6 @@ def client(server: RedisServer) -> Client:
     return Client(Access(RedisAddress("127.0.0.1", server.port)))
 
 
-@asynchronous
 async def test_a_record_comes_back_whole(server: RedisServer) -> None:
     """A record holds any bytes, also many; a later write replaces it; a removed record is gone."""
     connection = client(server)
@@ -118,7 +111,6 @@ async def test_a_record_comes_back_whole(server: RedisServer) -> None:
     await connection.aclose()
 
 
-@asynchronous
 async def test_one_alone_removes_a_record(server: RedisServer) -> None:
     """Of several removals at once, each over its own connection, exactly one succeeds."""
     clients = [client(server) for _ in range(8)]
@@ -133,7 +125,6 @@ async def test_one_alone_removes_a_record(server: RedisServer) -> None:
         await each.aclose()
 
 
-@asynchronous
 async def test_a_damaged_record_is_an_error(server: RedisServer) -> None:
     """A damaged record is an error, and so is a value that another program wrote."""
     connection = client(server)
@@ -149,7 +140,6 @@ async def test_a_damaged_record_is_an_error(server: RedisServer) -> None:
     await connection.aclose()
 
 
-@asynchronous
 async def test_records_are_bounded(server: RedisServer) -> None:
     """The number of records is limited; a process that has a record may still write it."""
     connection = client(server)

@@ -9,24 +9,20 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from flagsvc.cli import main
 from flagsvc.core.clock import SystemClock
 from flagsvc.server.store.backup import lines
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import RecordingLog
 from support.backups import SECRET, backup_of, fill, lines_of, remade, rows_of, with_value
-from support.cli_helpers import Called
+from support.cli_helpers import Called, Flagsvc
 from support.flagservers import BACKEND_SECRET, USER_SECRET, our_flag_server
 from support.processes import ROOT, ask
 from support.waiting import wait_until
-
-Run = Callable[..., Called]
 
 
 @pytest.fixture
@@ -36,14 +32,7 @@ def store(store: Store) -> Store:
     return store
 
 
-@pytest.fixture
-def run(database_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Give a call of `flagsvc server` on the database."""
-    monkeypatch.setenv("FLAGSVC_DATABASE_URL", database_url)
-    return lambda *words: Called(main(["server", *map(str, words)]), *capsys.readouterr())
-
-
-def test_a_file(store: Store, run: Run, tmp_path: Path) -> None:
+def test_a_file(store: Store, run: Flagsvc, tmp_path: Path) -> None:
     """A backup is for its owner alone, replaces no file without --force, and comes back into a new database."""
     file, target = tmp_path / "flags.backup", tmp_path / "new.db"
     called = run("backup", file)
@@ -73,14 +62,14 @@ def test_pipes(store: Store, database_url: str, tmp_path: Path) -> None:
     assert done.returncode == 2 and done.stderr.count("this is no backup of flagsvc") == 2, done.stderr
 
 
-def test_no_terminal(store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_terminal(store: Store, run: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
     """A backup is not printed on a terminal."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     called = run("backup", "-")
     assert (called.code, called.out) == (2, "") and "a backup is not for a terminal: name a file" in called.err
 
 
-def test_refusals(store: Store, run: Run, tmp_path: Path) -> None:
+def test_refusals(store: Store, run: Flagsvc, tmp_path: Path) -> None:
     """A database in use, a damaged file, and one of a newer version: one line, exit code 2, and nothing changes."""
     file, before = tmp_path / "flags.backup", rows_of(backup_of(store))
     run("backup", file)
@@ -108,7 +97,7 @@ def test_refusals(store: Store, run: Run, tmp_path: Path) -> None:
     assert rows_of(backup_of(store)) == before
 
 
-def test_a_value_that_the_server_does_not_write(store: Store, run: Run, tmp_path: Path) -> None:
+def test_a_value_that_the_server_does_not_write(store: Store, run: Flagsvc, tmp_path: Path) -> None:
     """A line tells the place and the expected value. A webhook that is refused comes back disabled, with a line as well."""
     file, before = tmp_path / "flags.backup", rows_of(backup_of(store))
     file.write_bytes(remade(with_value("strategies", constraints=5)(lines_of(backup_of(store)))).getvalue())
@@ -123,7 +112,7 @@ def test_a_value_that_the_server_does_not_write(store: Store, run: Run, tmp_path
     assert ": the webhook 1 is disabled now: " in called.err and called.err.count("\n") == 1
 
 
-def test_a_header_is_printed_escaped(store: Store, run: Run, tmp_path: Path) -> None:
+def test_a_header_is_printed_escaped(store: Store, run: Flagsvc, tmp_path: Path) -> None:
     """No text of a file reaches the terminal as it is."""
     file = tmp_path / "flags.backup"
     found = lines_of(backup_of(store))
@@ -133,7 +122,7 @@ def test_a_header_is_printed_escaped(store: Store, run: Run, tmp_path: Path) -> 
     assert called.code == 0 and called.out.endswith("as of 2025-06-15\\x1b12:00 UTC\n")
 
 
-def test_a_row_that_is_too_long(store: Store, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_is_too_long(store: Store, run: Flagsvc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A backup that could not be restored is refused with exit code 2, and leaves no file."""
     file = tmp_path / "flags.backup"
     monkeypatch.setattr(lines, "LONGEST", 300)
@@ -142,7 +131,7 @@ def test_a_row_that_is_too_long(store: Store, run: Run, tmp_path: Path, monkeypa
     assert called.err.count("\n") == 1 and not file.exists()
 
 
-def test_databases_that_cannot_be_used(store: Store, run: Run, tmp_path: Path) -> None:
+def test_databases_that_cannot_be_used(store: Store, run: Flagsvc, tmp_path: Path) -> None:
     """Without a database there is no backup, and no file of one."""
     file = tmp_path / "flags.backup"
     called = run("backup", file, "--database", tmp_path / "nothing.db")
@@ -153,14 +142,14 @@ def test_databases_that_cannot_be_used(store: Store, run: Run, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("words", [("restore", "-"), ("backup", "-")])
-def test_the_extra_is_missing(words: tuple[str, ...], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_extra_is_missing(words: tuple[str, ...], run: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the database library the answer is one line that says what to install."""
     monkeypatch.setattr("flagsvc.core.extras.find_spec", lambda name: None)
     called = run(*words)
     assert called.code == 2 and "'.[server]'" in called.err
 
 
-def test_while_a_server_runs(database_url: str, tmp_path: Path, run: Run) -> None:
+def test_while_a_server_runs(database_url: str, tmp_path: Path, run: Flagsvc) -> None:
     """A proxy that polls gets the flags of the backup without a restart, and tokens made later do not work any more."""
     file = tmp_path / "flags.backup"
     with our_flag_server(database=database_url, folder=tmp_path) as server:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
-from flagsvc.cli import main
 from flagsvc.core.clock import SystemClock
 from flagsvc.server.application import load_keyring
 from flagsvc.server.store.migrate import VERSION_TABLE
@@ -20,10 +18,8 @@ from flagsvc.server.store.schema import events
 from flagsvc.server.store.seed.once import create_first_token
 from flagsvc.server.store.store import Store
 from flagsvc.testing import RecordingLog
-from support.cli_helpers import Called
+from support.cli_helpers import Flagsvc
 from support.waiting import wait_until
-
-Run = Callable[..., Called]
 
 
 @pytest.fixture
@@ -33,14 +29,7 @@ def store(store: Store) -> Store:
     return store
 
 
-@pytest.fixture
-def run(database_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Give a call of `flagsvc server` on the database."""
-    monkeypatch.setenv("FLAGSVC_DATABASE_URL", database_url)
-    return lambda *words: Called(main(["server", *words]), *capsys.readouterr())
-
-
-def test_a_lost_token_costs_nobody_else_theirs(store: Store, run: Run) -> None:
+def test_a_lost_token_costs_nobody_else_theirs(store: Store, run: Flagsvc) -> None:
     """A new token of the administrator is known to a running server, and the others stay. Only the secret is on stdout."""
     keyring = load_keyring(store, SystemClock(), RecordingLog())
     proxy = run("token", "create", "proxy", "--environment", "development")
@@ -57,7 +46,7 @@ def test_a_lost_token_costs_nobody_else_theirs(store: Store, run: Run) -> None:
     assert keyring.find(proxy.out.strip()) is not None
 
 
-def test_users(store: Store, run: Run) -> None:
+def test_users(store: Store, run: Flagsvc) -> None:
     """A user is created, gets roles and is removed; each change is an event by a command."""
     made = run("user", "create", "ben", "--email", "ben@example.com")
     assert (made.code, made.out) == (0, "created the viewer `ben` with the id 2\n")
@@ -71,7 +60,7 @@ def test_users(store: Store, run: Run) -> None:
         assert list(kinds) == ["user-created", "user-updated", "project-access-user-roles-updated", "user-deleted"]
 
 
-def test_a_user_is_linked(store: Store, run: Run) -> None:
+def test_a_user_is_linked(store: Store, run: Flagsvc) -> None:
     """The account then signs in as this user, also an administrator. At an issuer, a user has one account."""
     account = ("--issuer", "https://id.example", "--subject", "a-1")
     assert run("user", "link", "admin", *account).out == "`admin` is linked to `a-1` at `https://id.example`\n"
@@ -84,7 +73,7 @@ def test_a_user_is_linked(store: Store, run: Run) -> None:
         assert found == find_by_name(tx, "admin").id and find_user(tx, Person("header", "a-1")) is None
 
 
-def test_a_user_is_unlinked(store: Store, run: Run) -> None:
+def test_a_user_is_unlinked(store: Store, run: Flagsvc) -> None:
     """The account then signs in as no user; at an issuer without one, the message names the others."""
     assert "none is linked" in run("user", "unlink", "admin", "--issuer", "https://id.example").err
     run("user", "link", "admin", "--issuer", "https://id.example/", "--subject", "a-1")
@@ -97,7 +86,7 @@ def test_a_user_is_unlinked(store: Store, run: Run) -> None:
     assert run("user", "unlink", "nosuch", "--issuer", "header").code == 2
 
 
-def test_a_sign_in_link(store: Store, run: Run) -> None:
+def test_a_sign_in_link(store: Store, run: Flagsvc) -> None:
     """The link has the given address, and its secret signs in."""
     called = run("sign-in-link", "admin", "--url", "https://flags.example.com/")
     address, _, secret = called.out.strip().partition("#")
@@ -122,7 +111,7 @@ MISTAKES = (
 )
 
 
-def test_bad_usage(store: Store, run: Run) -> None:
+def test_bad_usage(store: Store, run: Flagsvc) -> None:
     """Bad usage is exit code 2 and one line without a secret; nothing changes."""
     for words, message in MISTAKES:
         called = run(*words)
@@ -130,7 +119,7 @@ def test_bad_usage(store: Store, run: Run) -> None:
         assert "s3cret" not in called.err
 
 
-def test_databases_that_cannot_be_used(store: Store, run: Run, tmp_path: Path) -> None:
+def test_databases_that_cannot_be_used(store: Store, run: Flagsvc, tmp_path: Path) -> None:
     """An older schema and a missing file are one clear line and exit code 1; the missing file is not created."""
     with store.writing(None) as tx:
         tx.db.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '0001'")

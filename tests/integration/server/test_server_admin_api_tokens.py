@@ -122,11 +122,7 @@ MISSHAPEN: tuple[tuple[Any, str, str], ...] = (
     ({"tokenName": "t", "type": "admin"}, "/body/type", "must match pattern"),
     ({"tokenName": "t"}, "/body/type", "is required"),
     ({"type": "backend"}, "/body/tokenName", "is required"),
-    (
-        {"tokenName": "t", "type": "backend", "expiresAt": "soon"},
-        "/body/expiresAt",
-        'must match format "date-time"',
-    ),
+    ({"tokenName": "t", "type": "backend", "expiresAt": "soon"}, "/body/expiresAt", 'must match format "date-time"'),
     ({"tokenName": "t", "type": "backend", "expiresAt": None}, "/body/expiresAt", 'must match format "date-time"'),
     ({"tokenName": "t", "type": "backend", "projects": "default"}, "/body/projects", "must be array"),
     ([], "/body", "must be object"),

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store import schema
-from support.batch_scene import HERE, body, depends, feature, linked, place, strategy, tag, variant
+from support.batch_scene import HERE, body, depends, feature, place, strategy
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient
 
 PLACE = "/api/admin/features-batch"
@@ -124,43 +124,17 @@ def changes(client: AppClient) -> tuple[int, int, list[Any]]:
     return client.server.store.revision(), events, served["features"]
 
 
-TRIED = {
-    "a name with a space": (body(features=[feature("has space")]), 400),
-    "only fixed variants": (
-        body(features=[feature("a")], featureEnvironments=[place("a", variants=[variant("v", weightType="fix")])]),
-        400,
-    ),
-    "an unknown tag type": (body(features=[feature("a")], featureTags=[tag("a", "red", "nosuch")]), 400),
-    "an illegal value": (
-        body(
-            features=[feature("a")],
-            contextFields=[{"name": "region", "legalValues": [{"value": "no"}]}],
-            featureStrategies=[strategy("a", constraints=[{"contextName": "region", "operator": "IN", "values": ["se"]}])],
-        ),
-        400,
-    ),
-    "a segment that is not declared": (
-        body(features=[feature("a")], featureStrategies=[strategy("a", segments=[7])]),
-        400,
-    ),
-    "a bad URL": (body(features=[feature("a")], links=[linked("a", {"url": "http://"})]), 400),
-    "environments of an unknown flag": (body(featureEnvironments=[place("gone", enabled=True)]), 404),
-    "itself as parent": (body(features=[feature("a", project="default")], dependencies=[depends("a", "a")]), 403),
-    "no number": (
-        body(
-            features=[feature("a")],
-            featureStrategies=[strategy("a", constraints=[{"contextName": "x", "operator": "NUM_GT", "value": "abc"}])],
-        ),
-        400,
-    ),
-}
-"""The nine kinds of data in which a validation finds nothing wrong, and the status of their import."""
+TRIED = (
+    (body(features=[feature("has space")]), 400),
+    (body(featureEnvironments=[place("gone", enabled=True)]), 404),
+    (body(features=[feature("a", project="default")], dependencies=[depends("a", "a")]), 403),
+)
+"""Requests in which a validation finds nothing wrong, and that the first or the last steps of an import refuse; and the status."""
 
 
 def test_a_dry_run_answers_as_the_import_does(client: AppClient) -> None:
     """A validation passes, and the dry run has the import's status and error."""
-    for kind in TRIED:
-        request, status = TRIED[kind]
+    for request, status in TRIED:
         assert client.post(f"{PLACE}/validate", request).json()["errors"] == []
         tried, imported = (client.post(f"{PLACE}/{operation}", request) for operation in ("import/dry-run", "import"))
         assert (tried.status, tried.body) == (imported.status, imported.body)

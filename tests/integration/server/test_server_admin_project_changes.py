@@ -113,11 +113,7 @@ REFUSED: tuple[tuple[dict[str, Any], int, str], ...] = (
     ({"name": "x", "id": "a b"}, 400, '"id" must be URL friendly. You provided "a b".'),
     ({"name": ""}, 400, '"name" is not allowed to be empty.'),
     ({"name": "x", "defaultStickiness": ""}, 400, '"defaultStickiness" is not allowed to be empty.'),
-    (
-        {"name": "x", "environments": ["production", "no", "none"]},
-        400,
-        "These environments do not exist: 'no', 'none'",
-    ),
+    ({"name": "x", "environments": ["production", "no", "none"]}, 400, "These environments do not exist: 'no', 'none'"),
     ({"id": "*", "name": "x"}, 400, '"id" must not be *, which stands for all projects'),
     ({}, 400, "The `/body/name` property is required. It was not present on the data you sent."),
     ({"name": "x", "mode": "secret"}, 400, "The `mode` property must be equal to one of the allowed values"),

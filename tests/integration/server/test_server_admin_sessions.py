@@ -24,18 +24,12 @@ from support.provider import CLIENT, SECRET, running_provider
 OWN = "/api/admin/user/sessions"
 USERS = "/api/admin/user-admin"
 READER = 3
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    """Give the time of the server."""
-    return FakeClock()
+CLOCK = FakeClock
 
 
 def listed(client: AppClient, path: str = OWN, token: str = USER_SECRET) -> list[dict[str, Any]]:
     """Return the sessions of a path."""
-    found: list[dict[str, Any]] = client.get(path, token=token).json()["sessions"]
-    return found
+    return list(client.get(path, token=token).json()["sessions"])
 
 
 def test_a_user_lists_and_ends_sessions(client: AppClient) -> None:
@@ -180,10 +174,7 @@ def test_a_proxy_in_front(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        (
-            ("--oidc-issuer", "https://id.example"),
-            "oidcIssuer (flag --oidc-issuer): has no effect without oidcClientId",
-        ),
+        (("--oidc-issuer", "https://id.example"), "oidcIssuer (flag --oidc-issuer): has no effect without oidcClientId"),
         (("--oidc-client-id", "a"), "oidcClientId (flag --oidc-client-id): has no effect without publicUrl"),
         (("--oidc-issuer", "http://id.example"), "http is for a provider on this machine (loopback) only"),
         (("--user-header", "X-User"), "userHeader (flag --user-header): has no effect without userHeaderFrom"),

@@ -27,8 +27,7 @@ def made(client: AppClient, url: str = URL, **wanted: Any) -> dict[str, Any]:
     """Add a strategy and return it."""
     answer = client.post(url, {"name": "flexibleRollout", **wanted})
     assert answer.status == 200, answer.body
-    found: dict[str, Any] = answer.json()
-    return found
+    return dict(answer.json())
 
 
 def test_adding(client: AppClient) -> None:
@@ -60,11 +59,7 @@ REFUSED = (
     ({"name": "mine", "segments": [1.5]}, 404, 'No segment exists with ID "1.5"'),
     ({"name": "mine", "segments": ["1e400"]}, 404, 'No segment exists with ID "Infinity"'),
     ({"name": "mine", "segments": [1e300]}, 404, 'No segment exists with ID "1e+300"'),
-    (
-        {"name": "mine", "segments": [1, 3]},
-        400,
-        'The segments third with id 3 does not belong to project "default"',
-    ),
+    ({"name": "mine", "segments": [1, 3]}, 400, 'The segments third with id 3 does not belong to project "default"'),
     ({"name": "mine", "sortOrder": "1e400"}, 400, '"sortOrder" must be a safe number. You provided "Infinity".'),
 )
 

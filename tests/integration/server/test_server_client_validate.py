@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.testing import FakeClock
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, AppClient
 
-NOW = 1_900_000_000.0
+NOW = datetime(2030, 3, 17, tzinfo=UTC)
 TWO_PROJECTS = "[]:production.of-two-projects"
 FOR_A_WHILE = "other:production.for-a-while"
 GIVEN = {
@@ -29,12 +30,6 @@ KNOWN = [
     {"token": FOR_A_WHILE, "type": "frontend", "projects": ["other"], "environment": "production"},
 ]
 SECRETS = [each["token"] for each in KNOWN]
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    """Give a clock that shows a moment of 2030."""
-    return FakeClock(NOW)
 
 
 def ask(client: AppClient, *tokens: Any) -> Any:

@@ -100,22 +100,7 @@ def test_an_undo_opens_no_flag_to_everyone(client: AppClient, kind: str) -> None
     assert client.post(f"{HERE}/off", None).status == 200
     assert Visitor(client).data(f"/history/{event['id']}/undo")["obstacle"] == ""
     assert client.post(f"{EVENTS}/{event['id']}/undo", None).status == 200
-
-
-def test_a_flag_that_is_on_keeps_another_strategy(client: AppClient) -> None:
-    """The undo of an added strategy leaves a flag on that has another active one."""
-    before = state(client)
-    add(client)
-    assert client.post(f"{EVENTS}/{last_event(client)['id']}/undo", None).status == 200
-    assert state(client) == before
-
-
-def test_a_strategy_of_a_flag_that_is_off(client: AppClient) -> None:
-    """The undo of the first strategy leaves the switch off."""
-    add_first(client, disabled=False)
-    assert client.post(f"{EVENTS}/{last_event(client)['id']}/undo", None).status == 200
-    found = client.get(FLAG).json()["environments"]
-    assert [each["enabled"] for each in found if each["name"] == "development"] == [False]
+    assert not client.get(HERE).json()["enabled"]
 
 
 def test_half_of_an_action_is_not_undone(client: AppClient) -> None:

@@ -40,13 +40,7 @@ GIVEN: dict[str, Any] = {
     "environments": [{"name": "staging", "type": "test"}],
     "projects": [{"id": "shop", "name": "Shop", "environments": ["development"]}],
     "tokens": [{"type": "backend", "environment": "production", "secret": PRODUCTION_SECRET}],
-    "features": [
-        {"name": "a"},
-        {"name": "parent"},
-        {"name": "other"},
-        {"name": "c"},
-        {"name": "goods", "project": "shop"},
-    ],
+    "features": [{"name": "a"}, {"name": "parent"}, {"name": "other"}, {"name": "c"}, {"name": "goods", "project": "shop"}],
     "segments": [{"name": name, "constraints": ONLY_SEVEN} for name in ("beta", "idle", "free")],
     "contextFields": [{"name": "plan", "description": "d", "stickiness": True, "legalValues": [{"value": "gold"}]}],
     "strategyTypes": [{"name": "hours", "parameters": [], "description": "d"}, {"name": "days", "parameters": []}],
@@ -231,11 +225,7 @@ OBSTACLES: Mapping[str, tuple[str, tuple[Step, ...], str]] = {
         (post(F, {"name": "z"}), post(f"{F}/other/dependencies", {"feature": "z"})),
         "depend on z",
     ),
-    "a segment in use": (
-        "segment-created",
-        (post("/api/admin/segments", SEGMENT), post(RULES, USED)),
-        "added flexibleRollout",
-    ),
+    "a segment in use": ("segment-created", (post("/api/admin/segments", SEGMENT), post(RULES, USED)), "added flexibleRollout"),
     "a segment that belongs to all projects since": (
         "segment-created",
         (post("/api/admin/segments", SEGMENT | {"project": "default"}), put("/api/admin/segments/4", SEGMENT)),

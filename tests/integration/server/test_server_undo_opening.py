@@ -38,8 +38,7 @@ def do(client: AppClient, method: str, path: str, body: object = None) -> None:
 
 def newest(client: AppClient, kind: str) -> dict[str, Any]:
     """Return the newest event of a kind."""
-    found: dict[str, Any] = client.get(f"/api/admin/search/events?limit=1&type=IS:{kind}").json()["events"][0]
-    return found
+    return dict(client.get(f"/api/admin/search/events?limit=1&type=IS:{kind}").json()["events"][0])
 
 
 def strategy(client: AppClient) -> str:

@@ -32,6 +32,7 @@ from support.receivers import (
 from support.waiting import wait_until
 
 GIVEN: dict[str, Any] = {"projects": [{"id": "other", "name": "Other", "environments": ["development", "production"]}]}
+CLOCK = MovingClock
 SECRETS = {
     "url": "secret-of-the-path",
     "authorization": "secret-of-the-header",
@@ -46,12 +47,6 @@ def has_ended(client: AppClient, attempts: int) -> bool:
     kept = [each["details"] for each in deliveries(client, 1)]
     ended = counted["retried"] + counted["failed"]
     return ended == attempts == kept[0]["attempts"] and bool(kept[0]["status"] == 500)
-
-
-@pytest.fixture
-def clock() -> MovingClock:
-    """Give a clock that a test moves."""
-    return MovingClock()
 
 
 def test_an_event_arrives_as_the_list_of_events_has_it(client: AppClient, receiver: Receiver) -> None:

@@ -15,9 +15,9 @@ import pytest
 from sqlalchemy import insert, select
 
 from flagsvc.core.clock import SystemClock
-from flagsvc.core.errors import DatabaseError, UnwritableError
+from flagsvc.core.errors import UnwritableError
 from flagsvc.server.store.schema import users
-from flagsvc.server.store.store import Store, Tx, open_store
+from flagsvc.server.store.store import Store, open_store
 from flagsvc.server.store.writability import NOT_WRITTEN, STANDBY
 from flagsvc.testing import RecordingLog
 from support.databases import migrated
@@ -118,15 +118,10 @@ def opened(url: str) -> closing[Store]:
     return closing(open_store(url, SystemClock(), RecordingLog()))
 
 
-def add(tx: Tx, name: str) -> None:
-    """Add a user in a transaction."""
-    tx.db.execute(insert(users).values(name=name, root_role="admin", created_at=tx.now))
-
-
 def write(store: Store, name: str) -> None:
     """Write a user."""
     with store.writing(None) as tx:
-        add(tx, name)
+        tx.db.execute(insert(users).values(name=name, root_role="admin", created_at=tx.now))
 
 
 def names(store: Store) -> list[str]:
@@ -211,25 +206,6 @@ def test_a_failover_in_the_middle_of_changes(pair: Pair) -> None:
         wait_until(lambda: set(acknowledged) <= flags(server), 30)
         wait_until(lambda: ask(f"{server.root}/ready").json() == {"health": "GOOD"}, 30)
         assert "Traceback" not in server.program.output() and not said(server, "an unexpected error")
-
-
-def fail_over_within(store: Store, pair: Pair) -> None:
-    """Begin a change, and commit it when another server is the primary."""
-    with store.writing(None) as tx:
-        add(tx, "lost")
-        pair.primary.stop(signal.SIGQUIT)
-        pair.promote()
-
-
-def test_a_failover_in_mid_transaction(pair: Pair) -> None:
-    """The transaction raises and leaves nothing; the next one is written by the new primary, where the earlier ones are."""
-    pair.make_synchronous()
-    with opened(pair.url(0, 1)) as store:
-        write(store, "before")
-        with pytest.raises(DatabaseError):
-            fail_over_within(store, pair)
-        write(store, "after")
-        assert names(store) == ["before", "after"]
 
 
 def test_a_standby_is_a_reader_for_a_store(pair: Pair) -> None:

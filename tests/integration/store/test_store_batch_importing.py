@@ -58,21 +58,9 @@ CHECKS: list[tuple[Json, str, list[str]]] = [
         ["x is not supported.", "y is not supported.", "x is not supported."],
     ),
     ({"contextFields": [WRONG_TIER]}, "Refer to the `details` list", ["tier is not supported."]),
-    (
-        {"features": [feature("there")]},
-        BAD_DATA,
-        ["These features exist already in other projects: there (in project other)"],
-    ),
-    (
-        {"segments": [{"id": 1, "name": "theirs"}, {"id": 2, "name": "s"}]},
-        BAD_DATA,
-        ["Unsupported segments: theirs, s"],
-    ),
-    (
-        {"dependencies": [depends("here", "p", "q")]},
-        BAD_DATA,
-        ["The following dependent features are missing: p, q"],
-    ),
+    ({"features": [feature("there")]}, BAD_DATA, ["These features exist already in other projects: there (in project other)"]),
+    ({"segments": [{"id": 1, "name": "theirs"}, {"id": 2, "name": "s"}]}, BAD_DATA, ["Unsupported segments: theirs, s"]),
+    ({"dependencies": [depends("here", "p", "q")]}, BAD_DATA, ["The following dependent features are missing: p, q"]),
 ]
 
 

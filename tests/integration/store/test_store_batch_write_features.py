@@ -42,9 +42,7 @@ def scene(database_url: str) -> Iterator[Scene]:
 
 def shown(scene: Scene, name: str) -> Json:
     """Return a feature in the form of an export."""
-    found: Json
-    (found,) = scene.export(features=[name])["features"]
-    return found
+    return dict(scene.export(features=[name])["features"][0])
 
 
 RICH = {"type": "experiment", "description": "words", "stale": True, "impressionData": True}

@@ -42,15 +42,12 @@ def scene(database_url: str) -> Iterator[Scene]:
 
 def strategies_of(scene: Scene, name: str, environment: str = "development") -> list[Json]:
     """Return the strategies of a feature, in their order."""
-    found: list[Json] = scene.export(features=[name], environment=environment)["featureStrategies"]
-    return found
+    return list(scene.export(features=[name], environment=environment)["featureStrategies"])
 
 
 def state_of(scene: Scene, name: str, environment: str = "development") -> Json:
     """Return a feature's state in an environment."""
-    found: Json
-    (found,) = scene.export(features=[name], environment=environment)["featureEnvironments"]
-    return found
+    return dict(scene.export(features=[name], environment=environment)["featureEnvironments"][0])
 
 
 def test_strategies_are_replaced_in_the_environment(scene: Scene) -> None:
@@ -148,11 +145,7 @@ STRATEGIES = [
         400,
         f"{BAD_DATA}A strategy of here uses segments that the data does not declare: 7, 8",
     ),
-    (
-        [strategy("here", sortOrder=inf)],
-        400,
-        f"{BAD_DATA[:-2]}. Refer to the `details` list for more information.",
-    ),
+    ([strategy("here", sortOrder=inf)], 400, f"{BAD_DATA[:-2]}. Refer to the `details` list for more information."),
     ([strategy("here", segments=list(range(6)))], 400, f"{BAD_DATA}Strategies may not have more than 5 segments"),
     (
         [strategy("here", variants=[variant("v", weightType="fix")])],

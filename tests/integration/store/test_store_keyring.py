@@ -16,7 +16,7 @@ from flagsvc.server.store.store import Store
 from flagsvc.testing import FakeClock, RecordingLog
 from support.planting import plant
 
-NOW = 1_900_000_000.0
+NOW = datetime(2030, 3, 17, tzinfo=UTC)
 GIVEN: dict[str, Any] = {
     "projects": [{"id": "other"}],
     "users": [
@@ -32,12 +32,6 @@ GIVEN: dict[str, Any] = {
         {"secret": "[]:development.frontend-secret", "type": "frontend", "projects": ["other", "default"]},
     ],
 }
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    """Give a clock that shows a moment of 2030."""
-    return FakeClock(NOW)
 
 
 @pytest.fixture
@@ -186,12 +180,11 @@ def test_when_tokens_were_seen_is_stored_now_and_then(keyring: Keyring, store: S
     keyring.find("nosuch")
     assert keyring.save_seen_times() == 2
     assert keyring.save_seen_times() == 0
-    moment = datetime.fromtimestamp(NOW, UTC)
     with store.reading() as tx:
         seen = tx.db.execute(select(tokens.c.hint, tokens.c.seen_at).where(tokens.c.seen_at.is_not(None))).all()
         people = tx.db.execute(select(users.c.username, users.c.seen_at).where(users.c.seen_at.is_not(None))).all()
-    assert sorted(seen) == [("other:production.", moment), ("user:", moment)]
-    assert people == [("reader", moment)]
+    assert sorted(seen) == [("other:production.", NOW), ("user:", NOW)]
+    assert people == [("reader", NOW)]
     assert store.revision() == before
 
 

@@ -31,10 +31,7 @@ from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
 
 WHOLE: dict[str, Any] = {
-    "environments": [
-        {"name": "staging", "type": "preproduction"},
-        {"name": "production", "type": "production", "protected": True},
-    ],
+    "environments": [{"name": "staging", "type": "preproduction"}, {"name": "production", "type": "production", "protected": True}],
     "projects": [
         {
             "id": "shop",
@@ -49,13 +46,7 @@ WHOLE: dict[str, Any] = {
         {"name": "country", "legalValues": [{"value": "no"}], "project": "shop", "stickiness": True, "sortOrder": 7},
         {"name": "userId", "description": "Ours"},
     ],
-    "segments": [
-        {
-            "name": "vip",
-            "constraints": [{"contextName": "userId", "operator": "IN", "values": ["1"]}],
-            "project": "shop",
-        }
-    ],
+    "segments": [{"name": "vip", "constraints": [{"contextName": "userId", "operator": "IN", "values": ["1"]}], "project": "shop"}],
     "strategyTypes": [{"name": "mine", "deprecated": True, "parameters": [{"name": "p", "type": "string"}]}],
     "tagTypes": [{"name": "team", "icon": "T"}],
     "features": [

@@ -152,10 +152,7 @@ CHANGES = {
         GIVEN | {"strategies": [ROLLOUT | {"parameters": {"rollout": "50"}}, GIVEN["strategies"][1]]},
         ["changed flexibleRollout of cart in production"],
     ),
-    "a strategy goes": (
-        GIVEN | {"strategies": [GIVEN["strategies"][1]]},
-        ["removed flexibleRollout of cart in production"],
-    ),
+    "a strategy goes": (GIVEN | {"strategies": [GIVEN["strategies"][1]]}, ["removed flexibleRollout of cart in production"]),
     "a strategy comes": (
         GIVEN | {"strategies": [GIVEN["strategies"][0], CART | {"name": "default", "title": "b"}, GIVEN["strategies"][1]]},
         ["added default to cart in production", "sorted the strategies of cart in production"],

@@ -29,10 +29,7 @@ BOSS = {"name": "boss", "rootRole": "admin"}
 ADA = {"name": "ada", "projectRoles": [{"project": "default", "role": "member"}]}
 GIVEN: dict[str, Any] = {
     "environments": [{"name": "production", "sortOrder": 5, "enabled": True}, {"name": "staging"}],
-    "projects": [
-        {"id": "default"},
-        {"id": "shop", "environments": ["production"], "featureNaming": {"pattern": "c.*"}},
-    ],
+    "projects": [{"id": "default"}, {"id": "shop", "environments": ["production"], "featureNaming": {"pattern": "c.*"}}],
     "contextFields": [{"name": "plan", "stickiness": True, "legalValues": [{"value": "free"}]}],
     "users": [BOSS, ADA],
     "tokens": [{"type": "backend", "secret": "*:production.of-a-proxy", "name": "proxy"}],

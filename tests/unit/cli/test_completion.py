@@ -15,7 +15,7 @@ from flagsvc.settings.option import FILE_NAME
 from flagsvc.settings.render import ROW
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 from support import needs
-from support.cli_helpers import ENOUGH, Flagsvc
+from support.cli_helpers import Flagsvc
 
 LEVELS = ["debug", "info", "warn", "error", "fatal"]
 CASES: list[tuple[str, list[str]]] = [
@@ -228,10 +228,3 @@ def test_flags_of_the_flag_server(flagsvc: Flagsvc) -> None:
         assert all(f"\n  {flag}" in f"\n{group}" for flag in flags), name
     assert "--database" not in flagsvc("help", "health").out
     assert "that say where it listens" in " ".join(flagsvc("health", "-h").out.split())
-
-
-def test_workers_as_many_as_there_are_processors(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`config` shows the number of workers for --workers auto."""
-    monkeypatch.setattr("flagsvc.core.control_groups.processors", lambda: 6)
-    for called in (flagsvc("config", "--workers", "auto", env=ENOUGH), flagsvc("config", "--workers=AUTO", env=ENOUGH)):
-        assert called.code == 0 and ["workers", "6", "flag", "--workers"] in [line.split() for line in called.out.splitlines()]

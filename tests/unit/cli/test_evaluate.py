@@ -24,25 +24,15 @@ from support.processes import SERVER_SIDE_TOKEN, free_port, our_proxy
 from support.whole import unfolded
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+BLUE = {"name": "blue", "weight": 1000, "payload": {"type": "json", "value": '{"a": 1}'}}
+IN_EU = constraint("IN", values=["eu"])
 DOCUMENT: dict[str, Any] = {
     "version": 2,
     "features": [
-        {"name": "always", "enabled": True, "strategies": [{"name": "default"}]},
-        {
-            "name": "regional",
-            "enabled": True,
-            "strategies": [
-                {
-                    "name": "default",
-                    "constraints": [{"contextName": "region", "operator": "IN", "values": ["eu"]}],
-                    "variants": [
-                        {"name": "blue", "weight": 1000, "payload": {"type": "json", "value": '{"a": 1}'}},
-                    ],
-                }
-            ],
-        },
-        {"name": "mine", "enabled": True, "strategies": [{"name": "mine", "parameters": {"word": "yes"}}]},
-        {"name": "never", "enabled": False, "strategies": []},
+        feature("always", strategy()),
+        feature("regional", strategy("default", IN_EU, variants=[BLUE])),
+        feature("mine", strategy("mine", parameters={"word": "yes"})),
+        feature("never", enabled=False),
     ],
 }
 STRATEGY = """
@@ -140,22 +130,12 @@ def test_wrong_arguments(path: str, flagsvc: Flagsvc, arguments: list[str], prob
     assert run.err.count("\n") == 1
 
 
-def test_many_unknown_toggles(path: str, flagsvc: Flagsvc) -> None:
-    """Every unknown toggle is a problem, and the first ones have a hint: to look for the nearest name takes milliseconds."""
+def test_several_problems_at_once(path: str, flagsvc: Flagsvc) -> None:
+    """All problems are reported together. The first unknown toggles have a hint: each look for the nearest takes milliseconds."""
     run = flagsvc("evaluate", path, *(f"--toggle=alwys{number}" for number in range(2000)))
     assert run.err.count("no toggle `alwys") == 2000 and run.err.count("did you mean `always`") == MOST_HINTS
-
-
-def test_several_problems_at_once(path: str, flagsvc: Flagsvc) -> None:
-    """All problems of the context are reported together."""
     run = flagsvc("evaluate", path, "--context", "a", "--context", "b")
     assert run.err.splitlines()[0] == "flagsvc evaluate: 2 problems"
-
-
-def test_options_from_the_environment(path: str, flagsvc: Flagsvc) -> None:
-    """The proxy's variables apply here too; an invalid one is reported with its name."""
-    called = flagsvc("evaluate", path, env={"FLAGSVC_HASH_ENCODING": "latin"})
-    assert "hashEncoding (environment FLAGSVC_HASH_ENCODING)" in called.err
 
 
 def test_custom_code(path: str, tmp_path: Path, flagsvc: Flagsvc) -> None:
@@ -228,29 +208,24 @@ def test_wrong_documents(tmp_path: Path, flagsvc: Flagsvc, content: bytes, probl
 
 
 def test_missing_files(tmp_path: Path, flagsvc: Flagsvc) -> None:
-    """A missing file, a folder and a missing argument are errors."""
+    """A missing file and a folder are errors."""
     run = flagsvc("evaluate", str(tmp_path / "none.json"))
     assert (run.code, run.err) == (
         2,
         f"flagsvc evaluate: cannot read `{tmp_path}/none.json`: no such file or directory\n",
     )
     assert flagsvc("evaluate", str(tmp_path)).err == f"flagsvc evaluate: cannot read `{tmp_path}`: is a directory\n"
-    assert flagsvc("evaluate").err == "flagsvc evaluate: missing: DOCUMENT\n"
 
 
-def test_a_file_url(path: str, flagsvc: Flagsvc) -> None:
-    """A file: URL is read as a file."""
-    assert "always" in flagsvc("evaluate", Path(path).as_uri()).out
-
-
-def test_standard_input(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dash is standard input."""
+def test_other_places(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    """A dash is standard input, and a file: URL is read as a file."""
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(json.dumps(DOCUMENT).encode())))
     assert "always" in flagsvc("evaluate", "-").out
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"x")))
     assert "`standard input` is not JSON" in flagsvc("evaluate", "-").err
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"[]")))
     assert "`standard input` is no client-features document" in flagsvc("evaluate", "-").err
+    assert "always" in flagsvc("evaluate", Path(path).as_uri()).out
 
 
 def test_a_flag_server(flagsvc: Flagsvc) -> None:
@@ -414,19 +389,6 @@ def test_the_lines_of_draws(seed: int) -> None:
     assert told.endswith("the answer depends on chance")
 
 
-def test_steps_inside_are_indented() -> None:
-    """The tree shows which step is part of which."""
-    made = unfolded(feature("f", strategy("default", constraint("IN", values=["eu"]))))
-    assert format_tree(explain_whole(made, region("us"))[0], MARKS) == (
-        "f: off, variant disabled — no strategy is on\n"
-        "  ✓ the feature is enabled\n"
-        "  ✗ strategy 1, default\n"
-        "      ✗ region is eu: it is us\n"
-        "      ✓ everyone (not reached)\n"
-        "  → with region eu it would be on"
-    )
-
-
 @pytest.fixture
 def regional(tmp_path: Path) -> str:
     """A file with a document."""
@@ -437,9 +399,16 @@ def regional(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("flags", [["--explain", "--whole"], ["--whole"]])
 def test_the_command_prints_the_tree(regional: str, flags: list[str], flagsvc: Flagsvc) -> None:
-    """Each toggle has its tree; --toggle chooses."""
+    """Each toggle has its tree, which shows which step is part of which; --toggle chooses."""
     called = flagsvc("evaluate", regional, *flags, "--context", "region=us")
-    assert called.code == 0 and "✗ region is eu: it is us" in called.out and "\n\ng: on" in called.out
+    assert called.code == 0 and called.out.startswith(
+        "f: off, variant disabled — no strategy is on\n"
+        "  ✓ the feature is enabled\n"
+        "  ✗ strategy 1, default\n"
+        "      ✗ region is eu: it is us\n"
+        "      ✓ everyone (not reached)\n"
+        "  → with region eu it would be on\n\ng: on"
+    )
     called = flagsvc("evaluate", regional, *flags, "--toggle", "g")
     assert called.code == 0 and "region" not in called.out
 

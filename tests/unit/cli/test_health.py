@@ -106,16 +106,11 @@ def proxy() -> Iterator[Proxy]:
 
 
 def test_ready(flagsvc: Flagsvc, proxy: Proxy) -> None:
-    """A ready proxy is exit code 0. Options that do not concern the address are ignored."""
+    """A ready proxy is exit code 0. Options that concern neither the address nor the base path are ignored."""
     called = flagsvc("health", env={"PORT": proxy.port, "LOG_LEVEL": "wrong"})
     assert called == (0, f"ready: http://127.0.0.1:{proxy.port}/proxy/health\n", "")
-    assert proxy.paths == ["/proxy/health"]
-
-
-def test_the_base_path(flagsvc: Flagsvc, proxy: Proxy) -> None:
-    """The probe uses the base path of the configuration."""
     assert flagsvc("health", "--port", proxy.port, env={"PROXY_BASE_PATH": "a/b/"}).code == 0
-    assert proxy.paths == ["/a/b/proxy/health"]
+    assert proxy.paths == ["/proxy/health", "/a/b/proxy/health"]
 
 
 def test_the_configuration_file(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None:
@@ -150,40 +145,28 @@ def test_the_flag_server(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None
 
 
 def test_waiting(flagsvc: Flagsvc, proxy: Proxy) -> None:
-    """With --wait the command repeats the probe until the proxy is ready."""
+    """With --wait the command repeats the probe until the proxy is ready, or until the time is over."""
     proxy.script = [503, 503, 200]
     assert flagsvc("health", "--port", proxy.port, "--wait", "20").code == 0
     assert len(proxy.paths) == 3
-
-
-def test_waiting_for_a_start(flagsvc: Flagsvc) -> None:
-    """Waiting ends when the time is over; the message says that there is no listener."""
     port = free_port()
     called = flagsvc("health", "--port", str(port), "--wait", "0.3")
     assert called == (1, f"not ready: http://127.0.0.1:{port}/proxy/health: there is no listener\n", "")
 
 
 def test_no_answer(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The probe fails after its time limit if a listener accepts but does not answer."""
-    monkeypatch.setattr(health, "PROBE_TIMEOUT_S", 0.1)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        called = flagsvc("health", "--port", str(silent.getsockname()[1]))
-    assert called.code == 1 and called.out.endswith(": no answer in time\n")
-
-
-def test_no_http(flagsvc: Flagsvc) -> None:
-    """An answer that is not HTTP is exit code 1."""
+    """The probe fails for an answer that is not HTTP, for an unknown host, and after its time limit."""
     server = socket.create_server((HOST, 0))
     port = str(server.getsockname()[1])
     with answering(server, answer=b"220 mail ready\r\n"):
         called = flagsvc("health", "--port", port)
     assert called.code == 1 and called.out.endswith(": no http answer\n")
-
-
-def test_an_unknown_host(flagsvc: Flagsvc) -> None:
-    """An unknown host name is exit code 1."""
     called = flagsvc("health", "--host", "no-such-host.invalid")
     assert called.code == 1 and called.out.startswith("not ready: http://no-such-host.invalid:3000/proxy/health: ")
+    monkeypatch.setattr(health, "PROBE_TIMEOUT_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        called = flagsvc("health", "--port", str(silent.getsockname()[1]))
+    assert called.code == 1 and called.out.endswith(": no answer in time\n")
 
 
 @pytest.mark.parametrize(

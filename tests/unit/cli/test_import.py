@@ -177,15 +177,11 @@ def test_refusals(status: int, body: Any, code: int, text: str, run: Flagsvc, ad
     assert ("nothing was imported: " in called.err) is (code == 1)
 
 
-def test_no_answer(run: Flagsvc, admin: FakeAdmin) -> None:
-    """Without an answer the result is unknown, and the message says so."""
+def test_no_answer(run: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an answer, and after Ctrl-C, the result is unknown, and the message says so."""
     admin.answers[f"{BATCH}/import"] = "close"
     called = run("--yes")
     assert called.code == 2 and "it may have been imported or not" in called.err
-
-
-def test_stopped(run: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C during the import is reported as an unknown result, exit code 130."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt

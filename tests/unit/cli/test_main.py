@@ -19,9 +19,9 @@ import pytest
 
 from flagsvc.cli import programs
 from flagsvc.cli.commands import COMMANDS, words_after
-from flagsvc.core.errors import ConfigurationError, ExtensionError, ListenError
+from flagsvc.core.errors import ConfigurationError, DatabaseError, ExtensionError, ListenError, SeedError
 from flagsvc.core.extras import EXTRAS
-from flagsvc.core.version import VERSION, engine_form
+from flagsvc.core.version import VERSION
 from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.settings.load import resolve
 from flagsvc.settings.options import ProxyOptions
@@ -31,11 +31,6 @@ from support.fake_upstream import fake_upstream
 
 HEAVY = {"asyncio", "httpx", "msgspec", "uvicorn", "json", "http.client", "logging", "ssl", "tomllib", "difflib"}
 """Modules that no help, version or usage message needs."""
-
-
-def test_version(flagsvc: Flagsvc) -> None:
-    """The version is one line, which says whether the engine is compiled."""
-    assert flagsvc("--version") == (0, f"flagsvc {VERSION} ({engine_form()})\n", "")
 
 
 FORMS = {
@@ -123,12 +118,14 @@ def test_bad_usage_repeats_no_value(flagsvc: Flagsvc) -> None:
         (ConfigurationError(["one"]), 2, "flagsvc health: one\n"),
         (ConfigurationError(["one", "two"]), 2, "flagsvc health: 2 problems\n  - one\n  - two\n"),
         (ExtensionError("one\ntwo"), 2, "flagsvc health: 2 problems\n  - one\n  - two\n"),
+        (SeedError(["one", "two"]), 2, "flagsvc health: 2 problems\n  - one\n  - two\n"),
         (ListenError("cannot listen"), 1, "flagsvc health: cannot listen\n"),
+        (DatabaseError("the database failed"), 1, "flagsvc health: the database failed\n"),
         (KeyboardInterrupt(), 130, ""),
     ],
 )
 def test_exit_codes(error: BaseException, code: int, message: str, flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each error gives a message and an exit code, and no traceback."""
+    """A failure of the environment is exit code 1, an input error 2. Each problem has its own line, and there is no traceback."""
     monkeypatch.setattr("flagsvc.cli.health.run", Mock(side_effect=error))
     assert flagsvc("health") == (code, "", message)
 
@@ -243,10 +240,8 @@ def test_a_server_that_logs_json_tells_it_as_json(flagsvc: Flagsvc, without: Cal
     assert json.loads(called.err)["message"] == f"flagsvc server: {SENTENCE.format('server')}"
 
 
-def test_a_storage_server_is_a_wrong_option_without_its_extra(
-    flagsvc: Flagsvc, without: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`flagsvc config` and `flagsvc proxy` report the missing extra with the other problems of the configuration."""
+def test_a_storage_server_is_a_wrong_option_without_its_extra(flagsvc: Flagsvc, without: Callable[[str], None]) -> None:
+    """`flagsvc config` and `flagsvc proxy` report the missing extra with the other problems. Alone it stops the start, too."""
     without("redis")
     problem = f"storage (environment FLAGSVC_STORAGE): {SENTENCE.format('redis')}"
     env = ENOUGH | {"FLAGSVC_STORAGE": SERVER}
@@ -254,11 +249,6 @@ def test_a_storage_server_is_a_wrong_option_without_its_extra(
     started = flagsvc("proxy", env=env | {"PORT": "x"})
     assert started.code == 2
     assert started.err.startswith("flagsvc proxy: 2 problems\n") and f"  - {problem}\n" in started.err
-
-
-def test_a_start_alone_tells_it(flagsvc: Flagsvc, without: Callable[[str], None]) -> None:
-    """The missing extra alone stops the start before there is a listener."""
-    without("redis")
     called = flagsvc("proxy", "--storage", SERVER, env=ENOUGH)
     assert called == (2, "", f"flagsvc proxy: storage: {SENTENCE.format('redis')}\n")
 

@@ -69,14 +69,10 @@ def test_files_of_code_are_not_run_only_to_be_checked(flagsvc: Flagsvc, served: 
 
 
 def test_warnings_are_logged(flagsvc: Flagsvc, served: list[ProxyOptions]) -> None:
-    """Warnings are logged as text or JSON, as the options say."""
+    """Warnings are logged as text or JSON, as the options say; with --log-level=error there are none."""
     text = flagsvc("proxy", env=ENOUGH | {"FLAGSVC_ULR": "x"})
     assert text.err.count("\n") == 1 and " warn  " in text.err
     assert "configuration: environment FLAGSVC_ULR: no option reads this variable; did you mean `FLAGSVC_URL`?" in text.err
     line = json.loads(flagsvc("proxy", "--use-json-logger", env={"CORS_CREDENTIALS": "on", **ENOUGH}).err.splitlines()[0])
     assert line["level"] == "warn" and "cors.credentials" in line["message"]
-
-
-def test_warnings_below_the_level(flagsvc: Flagsvc, served: list[ProxyOptions]) -> None:
-    """With --log-level=error there are no warnings."""
     assert flagsvc("proxy", "--log-level=error", env=ENOUGH | {"FLAGSVC_ULR": "x"}).err == ""

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.core.errors import DatabaseError, FlagsvcError, ListenError, SeedError
 from flagsvc.core.notices import Notice
 from flagsvc.settings.server import ServerOptions
 from support.cli_helpers import Flagsvc
@@ -26,22 +25,19 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[ServerOptions]:
     return seen
 
 
-def test_it_serves_what_was_given(flagsvc: Flagsvc, served: list[ServerOptions]) -> None:
-    """Flags and environment together make the options; the server's exit code is the command's."""
+def test_it_serves_what_was_given(flagsvc: Flagsvc, served: list[ServerOptions], tmp_path: Path) -> None:
+    """Flags, environment and file together make the options, with warnings; the server's exit code is the command's."""
     called = flagsvc(
         "server", "--database", "some.db", "--body-limit", "2 MB", env={"FLAGSVC_SERVER_PORT": "2", "FLAGSVC_SEED": "a"}
     )
     assert called == (7, "", "")
     assert served == [ServerOptions(database="some.db", port=2, body_limit=2 * 1024 * 1024, seed="a")]
-
-
-def test_it_serves_what_its_table_of_a_file_says(flagsvc: Flagsvc, served: list[ServerOptions], tmp_path: Path) -> None:
-    """--config and FLAGSVC_CONFIG name a TOML file. The server reads its table [server]."""
     file = tmp_path / "flagsvc.toml"
     file.write_text("port = 1\n[server]\nport = 2\ndatabase = 'some.db'\n")
     assert flagsvc("server", "--config", str(file)).code == 7
-    assert flagsvc("server", env={"FLAGSVC_CONFIG": str(file)}).code == 7
-    assert served == [ServerOptions(database=str(tmp_path / "some.db"), port=2)] * 2
+    called = flagsvc("server", env={"FLAGSVC_CONFIG": str(file), "FLAGSVC_DATABASE_ULR": "x"})
+    assert called.code == 7 and "did you mean `FLAGSVC_DATABASE_URL`?" in called.err
+    assert served[1:] == [ServerOptions(database=str(tmp_path / "some.db"), port=2)] * 2
 
 
 def test_nothing_is_served_with_problems(flagsvc: Flagsvc, served: list[ServerOptions]) -> None:
@@ -61,31 +57,3 @@ def test_what_is_no_database_is_a_wrong_value(flagsvc: Flagsvc, served: list[Ser
     called = flagsvc("server", "--database", database)
     assert called.code == 2 and served == []
     assert called.err.startswith("flagsvc server: database: ") and "hunter2" not in called.err
-
-
-def test_unknown_variable_gives_a_warning(flagsvc: Flagsvc, served: list[ServerOptions]) -> None:
-    """An unknown variable is a warning in the log, as for the proxy."""
-    called = flagsvc("server", env={"FLAGSVC_DATABASE_ULR": "x"})
-    assert called.code == 7
-    assert "did you mean `FLAGSVC_DATABASE_URL`?" in called.err
-
-
-FAILURES: list[tuple[FlagsvcError, int, str]] = [
-    (DatabaseError("the database failed"), 1, "flagsvc server: the database failed\n"),
-    (ListenError("cannot listen"), 1, "flagsvc server: cannot listen\n"),
-    (SeedError(["one", "two"]), 2, "flagsvc server: 2 problems\n  - one\n  - two\n"),
-]
-
-
-@pytest.mark.parametrize(("error", "code", "text"), FAILURES)
-def test_a_failed_start_is_told(
-    flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch, error: FlagsvcError, code: int, text: str
-) -> None:
-    """A failure of the environment is exit code 1, an input error 2. Each problem has its own line."""
-
-    def serve(options: ServerOptions, notices: Sequence[Notice]) -> int:
-        raise error
-
-    monkeypatch.setattr("flagsvc.process.serve_flags.serve_flags", serve)
-    called = flagsvc("server")
-    assert (called.code, called.err) == (code, text)

@@ -49,22 +49,17 @@ def test_a_thread_that_runs_on_is_waited_for() -> None:
     assert ended("threading.Thread(target=threading.Event().wait, daemon=True).start()\nend_process(3)") == (3, "", "")
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
-def test_a_signal_that_comes_too_late(name: str) -> None:
-    """When the work is done, a signal does not change the exit code."""
-    assert ended(f"atexit.register(os.kill, os.getpid(), signal.{name})\nend_process(3)") == (3, "", "")
-
-
-def test_output_that_cannot_be_written() -> None:
-    """Output that nothing takes any more changes neither the exit code nor what is said."""
-    assert ended("sys.stdout.write('lost')\nos.close(1)\nend_process(3)") == (3, "", "")
-    assert ended("sys.stdout.close()\nend_process(3)") == (3, "", "")
-
-
-@pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_process_without_a_stream(stream: str) -> None:
-    """Standard output and standard error may be missing, as in a process without a terminal."""
-    assert ended(f"sys.{stream} = None\nend_process(3)") == (3, "", "")
+@pytest.mark.parametrize(
+    "script",
+    [
+        *(f"atexit.register(os.kill, os.getpid(), signal.{name})" for name in ("SIGTERM", "SIGINT", "SIGHUP")),
+        "sys.stdout.write('lost')\nos.close(1)",
+        *("sys.stdout.close()", "sys.stdout = None", "sys.stderr = None"),
+    ],
+)
+def test_nothing_changes_the_exit_code(script: str) -> None:
+    """Neither a signal when the work is done, nor output that nothing takes any more, nor a stream that is missing."""
+    assert ended(f"{script}\nend_process(3)") == (3, "", "")
 
 
 def test_the_order_of_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,27 +43,19 @@ def test_an_absent_standard_field_is_looked_up_among_the_properties(field: str) 
 
 
 def test_what_is_not_there_is_none() -> None:
-    """An absent field is None, never a text."""
+    """An absent field is None, never a text, and is left out of the dictionary; properties never are."""
     assert [Context().get(field) for field in ("userId", "region", "currentTime", "appName")] == [None] * 4
+    assert Context(user_id="7").as_dict() == {"userId": "7", "properties": {}}
+    assert FULL.as_dict()["currentTime"] == 1642860000000.0
 
 
 def test_a_copy_changes_only_what_is_asked() -> None:
-    """`replace` leaves every other attribute, and the original, as they were."""
+    """`replace` leaves every other attribute, and the original, as they were. A misspelt attribute is named in the error."""
     copy = FULL.replace(user_id="8")
     assert copy.user_id == "8"
     assert FULL.user_id == "7"
     assert [getattr(copy, name) for name in ATTRIBUTES if name != "user_id"] == [
         getattr(FULL, name) for name in ATTRIBUTES if name != "user_id"
     ]
-
-
-def test_a_copy_with_an_unknown_attribute_is_refused() -> None:
-    """A misspelt attribute is named in the error."""
     with pytest.raises(TypeError, match="`userid`"):
         FULL.replace(userid="8")
-
-
-def test_as_dict_leaves_out_what_is_absent() -> None:
-    """Only present fields appear, under their wire names; properties always do."""
-    assert Context(user_id="7").as_dict() == {"userId": "7", "properties": {}}
-    assert FULL.as_dict()["currentTime"] == 1642860000000.0

@@ -6,8 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from flagsvc.engine.context import Context
 from flagsvc.engine.explain import Explanation, explain
@@ -113,14 +111,6 @@ MINE = SimpleNamespace(name="mine", is_enabled=lambda parameters, context: True)
 def test_a_rule_in_words(rule: dict[str, Any], context: Context, line: str) -> None:
     """The text has the input of the strategy's own rule."""
     assert line in texts(explained(feature("f", rule), context, custom_strategies={"mine": MINE}))
-
-
-@pytest.mark.parametrize("rule", [rollout("50", groupId="g"), rollout("50", stickiness="random")])
-@pytest.mark.parametrize("seed", range(8))
-def test_a_random_draw_is_the_one_that_decided(rule: dict[str, Any], seed: int) -> None:
-    """The draw in the explanation is the draw of the answer for the same entropy."""
-    explanation = explained(feature("f", rule), Context(entropy=seed))
-    assert any("random draw" in line for line in texts(explanation))
 
 
 def test_variants_in_words() -> None:
@@ -232,39 +222,3 @@ def test_an_explanation_as_json() -> None:
             },
         ],
     }
-
-
-RULES = st.sampled_from(
-    [
-        strategy(),
-        strategy("default", constraint("IN", values=["eu"])),
-        strategy("default", constraint("NUM_GT", value="x", inverted=True), segments=[1]),
-        rollout("50", stickiness="random"),
-        rollout("40", groupId="g"),
-        rollout("60", stickiness="region") | {"variants": [{"name": "s", "weight": 1}, {"name": "t", "weight": 1}]},
-        strategy("userWithId", parameters={"userIds": "7"}),
-        strategy("gradualRolloutRandom", parameters={"percentage": "50"}),
-        strategy("unknown"),
-    ]
-)
-FLAGS = st.lists(st.tuples(st.lists(RULES, max_size=3), st.booleans(), st.sampled_from([None, 0, 1, 2])), min_size=1, max_size=4)
-PEOPLE = st.builds(
-    Context,
-    user_id=st.sampled_from([None, "7", "8"]),
-    session_id=st.sampled_from([None, "s"]),
-    properties=st.sampled_from([{}, {"region": "eu"}, {"region": "us"}]),
-    entropy=st.integers(0, 2**62 - 1),
-)
-
-
-@given(flags=FLAGS, context=PEOPLE, fold=st.booleans())
-def test_explanations_agree_with_the_plain_path(flags: list[Any], context: Context, fold: bool) -> None:
-    """For any toggle and context, the outcome is the served one."""
-    features = []
-    for at, (rules, enabled, parent) in enumerate(flags):
-        depends = [] if parent is None else [{"feature": f"f{parent}"}]
-        features.append({"name": f"f{at}", "enabled": enabled, "strategies": rules, "dependencies": depends})
-    made = snapshot(*features, segments=[{"id": 1, "constraints": [constraint("IN", values=["us"])]}], fold=fold)
-    for name in made.toggles:
-        explanation = explain(made, context, [name])[0]
-        assert (explanation.enabled, explanation.variant) == made.decide(context, name)

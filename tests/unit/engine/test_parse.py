@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from flagsvc.core.errors import DocumentError
 from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
@@ -225,60 +222,6 @@ def test_a_huge_number_is_infinite() -> None:
     small = compiled(feature("a", strategy("default", constraint("NUM_GT", value=-(10**400)))))
     for made in (huge, small):
         assert list(toggles(made.snapshot.enabled(Context(properties={"region": "5"})))) == ["a"]
-
-
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**20), 10**20)
-    | st.sampled_from([10**400, -(10**400)])
-    | st.floats()
-    | st.text(st.characters(codec=None), max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
-    max_leaves=12,
-)
-KEYS = ["name", "enabled", "strategies", "variants", "dependencies", "impressionData", "project"]
-STRATEGY_KEYS = ["name", "parameters", "constraints", "segments", "variants"]
-CONSTRAINT_KEYS = ["contextName", "operator", "values", "value", "inverted", "caseInsensitive"]
-
-
-def mapping(keys: list[str], **known: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Return objects with some of the keys, of the known shape or of any."""
-    return st.fixed_dictionaries({}, optional={key: known.get(key, JSON) | JSON for key in keys})
-
-
-CONSTRAINTS = mapping(
-    CONSTRAINT_KEYS,
-    operator=st.sampled_from(["IN", "NUM_GT", "DATE_AFTER", "SEMVER_EQ", "REGEX", "IN_CIDR", "STR_CONTAINS"]),
-    values=st.lists(st.text(max_size=4)),
-)
-STRATEGIES = mapping(
-    STRATEGY_KEYS,
-    name=st.sampled_from(["default", "flexibleRollout", "userWithId", "remoteAddress", "gradualRolloutUserId"]),
-    constraints=st.lists(CONSTRAINTS, max_size=3),
-    segments=st.lists(st.integers(0, 3), max_size=2),
-)
-FEATURES = mapping(KEYS, name=st.text(max_size=3), strategies=st.lists(STRATEGIES, max_size=3), enabled=st.booleans())
-DOCUMENTS = mapping(["features", "segments"], features=st.lists(FEATURES | JSON, max_size=5)) | JSON
-CONTEXTS = st.builds(
-    Context,
-    user_id=st.none() | st.text(min_size=1, max_size=4),
-    session_id=st.none() | st.text(min_size=1, max_size=4),
-    properties=st.dictionaries(st.text(max_size=4), st.text(st.characters(codec=None), max_size=4), max_size=3),
-)
-
-
-@given(document=DOCUMENTS, context=CONTEXTS)
-def test_any_json_compiles_or_is_refused_and_evaluation_never_raises(document: object, context: Context) -> None:
-    """For any document, the result is DocumentError or a snapshot, whose answers are valid JSON of the right shape."""
-    try:
-        made = compile_document(document, CompileOptions()).snapshot
-    except DocumentError:
-        return
-    for body in (made.enabled(context), made.all(context), made.named(context, [*made.names, "other"])[0]):
-        for toggle in json.loads(body)["toggles"]:
-            assert set(toggle) == {"name", "enabled", "variant", "impressionData"}
-    assert made.take_faults() == []
 
 
 @pytest.mark.parametrize(

@@ -139,15 +139,6 @@ def test_a_toggle_without_a_project_belongs_to_all() -> None:
     assert list(restrict(whole, frozenset("pq")).names) == list(whole.names)
 
 
-def test_a_hidden_toggle_is_an_unknown_one() -> None:
-    """Asked by name, a toggle of another project and an unknown name get the same answer."""
-    part = restrict(snapshot(feature("q", project="q"), feature("p", project="p")), frozenset("p"))
-    body, states = part.named(Context(), ["q", "x"])
-    assert states == [False, False]
-    assert body.replace(b'"q"', b'"x"') == part.named(Context(), ["x", "x"])[0]
-    assert part.decide(Context(), "q") == (False, "disabled")
-
-
 def test_a_parent_in_another_project() -> None:
     """It decides as in the whole snapshot, but is not shown; what it reads counts for what an answer may be kept under."""
     child = feature("child", project="p", dependencies=[{"feature": "parent"}])

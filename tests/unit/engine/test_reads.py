@@ -13,17 +13,8 @@ from flagsvc.engine.reads import Reads
 from flagsvc.engine.strategies import StrategyOptions, compile_rule
 from flagsvc.engine.variants import compile_choice
 
-NOTHING: dict[str, object] = {
-    "fields": set(),
-    "needed": set(),
-    "moments": set(),
-    "rollouts": False,
-    "draws": False,
-    "any_field": False,
-    "custom": False,
-    "random": False,
-    "impure": False,
-}
+SWITCHES = ("rollouts", "draws", "any_field", "custom", "random", "impure")
+NOTHING: dict[str, object] = {"fields": set(), "needed": set(), "moments": set(), **dict.fromkeys(SWITCHES, False)}
 
 
 def noted(reads: Reads) -> dict[str, object]:

@@ -72,18 +72,14 @@ def test_shares_add_up(totals: list[float]) -> None:
     assert [each == "0 %" for each in found] == [not each for each in totals]
 
 
-def test_without_numbers_there_is_no_picture() -> None:
-    """Nothing and zeros alone are no chart: the page says it in a sentence."""
-    assert drawn([], []) is None and drawn([0, 0.0], [0, 0]) is None
-
-
 def test_what_a_chart_says() -> None:
-    """The scale is round, the highest number exact, and each bar has its numbers."""
+    """The scale is round, the highest number exact, and each bar has its numbers. Nothing and zeros alone are no chart."""
     chart = drawn([1485, 0], [4012, 150])
     assert chart is not None
     assert (chart.scale, chart.highest) == (("6,000", "3,000", "0"), "5,497")
     assert [each.share for each in chart.parts] == ["26 %", "74 %"]
     assert chart.hints == ((0, "1,485 s0, 4,012 s1"), (SLOT, "150 s1"))
+    assert drawn([], []) is None and drawn([0, 0.0], [0, 0]) is None
 
 
 @pytest.mark.parametrize(

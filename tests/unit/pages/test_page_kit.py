@@ -81,7 +81,7 @@ def test_a_text_is_one_segment(text: str) -> None:
 
 
 def test_static_files() -> None:
-    """A file is found at its address only, is a known kind of file, and its gzip form is the same content."""
+    """A file is found at its address only, in a known kind, with its gzip form. All together have under 60 kB, for a phone."""
     every = StaticFiles()
     for name in ("style.css", "pages.js", "symbol.svg"):
         digest, _, last = every.address(name).partition("/")
@@ -91,10 +91,6 @@ def test_static_files() -> None:
         assert every.find("0" * 16, name) is None and every.find(digest, "other.css") is None
     with pytest.raises(KeyError):
         every.address("nosuch.js")
-
-
-def test_the_budget_of_a_first_page() -> None:
-    """All files together are under 60 kB, compressed: a phone gets them fast."""
     every = StaticFiles()
     assert sum(len(each.gzipped) for each in every._files.values()) < 60_000
 

@@ -295,6 +295,18 @@ async def test_waiting_for_all() -> None:
     assert left_over() == []
 
 
+async def test_waiting_for_one_at_least() -> None:
+    """While all have failed, the first one that gets a configuration ends the wait."""
+    scene = GenerationScene({"a": {}, "b": {}})
+    waiting = asyncio.ensure_future(scene.generations.wait_ready())
+    for each in scene.made:
+        each.fail()
+    await turns()
+    assert not waiting.done() and not scene.generations.is_ready
+    scene.made[1].serve()
+    await waiting
+
+
 @pytest.mark.parametrize("change", ["remove", "replace", "add"])
 async def test_changes_during_the_wait(change: str) -> None:
     """The wait ends for removed environments, and includes added environments; a replacement that gets ready counts."""

@@ -92,6 +92,7 @@ def test_setups_of_environments() -> None:
         ("client-key-b",),
     )
     assert (first.compile_options.name_prefix, second.compile_options.name_prefix) == (None, "x")
+    assert first.compile_options.hostname == second.compile_options.hostname != ""
     assert (first.identity.app_name, second.identity.app_name) == ("flagsvc-proxy", "app-b")
     assert first.clock is second.clock is made.clock and first.secrets is made.secrets
     for each in (made, first, second):

@@ -6,6 +6,7 @@ Opening the parts of a flag server: a failed start creates no files, and only th
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +18,7 @@ from flagsvc.server.application import open_runtime, prepare_folder
 from flagsvc.server.start import (
     describe_location,
     format_counts,
-    in_container,
     initialize,
-    is_mounted,
     new_database_notices,
 )
 from flagsvc.server.store.seed.file import parse_seed
@@ -44,8 +43,7 @@ def test_where_the_flags_are(database: str) -> None:
 def test_a_first_start_and_the_next(tmp_path: Path) -> None:
     """The first start shows a terminal secrets and others commands. The next start only says that the server is ready."""
     options = ServerOptions(database=str(tmp_path / "flags.db"))
-    store = open_store(options.database, FakeClock(), RecordingLog())
-    try:
+    with closing(open_store(options.database, FakeClock(), RecordingLog())) as store:
         first = initialize(store, options, "http://flags.test", None, RecordingLog())
         shown, in_log = first[1].on_terminal, first[1].text
         assert "export FLAGSVC_ADMIN_TOKEN=user:" in shown and "http://flags.test/ui/sign-in#" in shown
@@ -55,13 +53,15 @@ def test_a_first_start_and_the_next(tmp_path: Path) -> None:
             assert "curl http://flags.test/api/admin/" in text and "http://flags.test/ui/tokens" in text
         again = initialize(store, options, "http://flags.test", None, RecordingLog())
         assert again == [Notice(f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db")]
-    finally:
-        store.close()
 
 
-def test_a_new_database_in_a_container_says_where_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mark", [".dockerenv", "run/.containerenv"])
+def test_a_new_database_in_a_container_says_where_it_is(mark: str, tmp_path: Path) -> None:
     """In a container the notice of a new file says that it goes with the container, and what to do; on a mount only where it is.
-    Elsewhere, and if the file was there before, there is no notice."""
+    Elsewhere, and if the file was there before, there is no notice.
+
+    Docker and Podman leave a file in a container, Kubernetes sets a variable.
+    """
     kubernetes, file = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, tmp_path / "flags.db"
     assert new_database_notices(file, {}, tmp_path) == []
     assert new_database_notices(None, kubernetes, tmp_path) == []
@@ -70,7 +70,8 @@ def test_a_new_database_in_a_container_says_where_it_is(tmp_path: Path) -> None:
     assert notice.event.startswith(
         f"flagsvc made a new database: {file}; it goes with this container. Mount a volume at {tmp_path}, "
     )
-    (tmp_path / ".dockerenv").touch()
+    (tmp_path / mark).parent.mkdir(exist_ok=True)
+    (tmp_path / mark).touch()
     assert new_database_notices(file, {}, tmp_path) == [notice]
     (mounted,) = new_database_notices(Path("/proc/flags.db"), kubernetes, tmp_path)
     assert mounted.event == "flagsvc made a new database: /proc/flags.db, on a volume or another mount"
@@ -91,9 +92,9 @@ def test_counts_in_words(counts: dict[str, int], text: str) -> None:
 def test_what_is_told_of_a_seed(tmp_path: Path) -> None:
     """The seed takes effect immediately. A changed seed is skipped with a warning that names the option, or is added."""
     options = ServerOptions(database=str(tmp_path / "flags.db"), seed="seed.yaml")
-    store, log = open_store(options.database, FakeClock(), RecordingLog()), RecordingLog()
     one, two = ({"features": [{"name": name} for name in names]} for names in ("a", "ab"))
-    try:
+    log = RecordingLog()
+    with closing(open_store(options.database, FakeClock(), RecordingLog())) as store:
         first = initialize(store, options, "", parse_seed(one), log)
         assert first[0].event.startswith("flagsvc ready: 1 feature flag in")
         assert first[1] == Notice("flagsvc seed: added 1 feature", {"features": 1})
@@ -107,25 +108,6 @@ def test_what_is_told_of_a_seed(tmp_path: Path) -> None:
         assert initialize(store, adding, "", parse_seed(two), log)[1].event == "flagsvc seed: added 1 feature"
         again = initialize(store, adding, "", parse_seed({"features": [{"name": "b"}]}), log)
         assert again[1].event == "flagsvc seed: nothing to add"
-    finally:
-        store.close()
-
-
-@pytest.mark.parametrize("mark", [".dockerenv", "run/.containerenv"])
-def test_a_container_has_a_mark(mark: str, tmp_path: Path) -> None:
-    """Docker and Podman leave a file, Kubernetes sets a variable. Without either there is no container."""
-    assert not in_container({}, tmp_path)
-    assert in_container({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, tmp_path)
-    (tmp_path / mark).parent.mkdir(exist_ok=True)
-    (tmp_path / mark).touch()
-    assert in_container({}, tmp_path)
-
-
-def test_a_mount_is_another_file_system(tmp_path: Path) -> None:
-    """A folder on the file system of the root is no mount; /proc is one. A folder that is not there is none."""
-    assert not is_mounted(tmp_path, tmp_path)
-    assert is_mounted("/proc", tmp_path)
-    assert not is_mounted(tmp_path / "none", tmp_path)
 
 
 @pytest.mark.parametrize("content", [None, "features: x"])

@@ -67,23 +67,19 @@ def test_a_secret_in_quotes_is_named_without_its_value(tmp_path: Path) -> None:
 
 
 def test_a_refused_value_in_quotes_says_so() -> None:
-    """The problem of a refused value mentions the quotes."""
+    """The problem of a refused value mentions the quotes. The flag server warns of quotes, too."""
     problem = resolve(GOOD | {"PORT": '"3000"'}, None, {}).problems["port"]
     assert 'got `"3000"`' in problem and "quotes" in problem
     problem = resolve(GOOD | {"FLAGSVC_URL": '"http://me:s3cret@h/api"'}, None, {}).problems["flagsvcUrl"]
     assert "quotes" in problem and "s3cret" not in problem
+    (line,) = load_server({"FLAGSVC_SEED": '"seed.yaml"', "HOME": "/"}, {}).warnings
+    assert line.startswith("seed (environment FLAGSVC_SEED): ") and '`"seed.yaml"`' in line
 
 
 @pytest.mark.parametrize("value", ["it's", '"', '"a', 'a"', '"a" or "b', "\"a'"])
 def test_what_is_not_in_quotes(value: str) -> None:
     """A quotation mark inside a value, or at only one end, gives no warning."""
     assert warnings(FLAGSVC_ENVIRONMENT=value) == []
-
-
-def test_the_server_names_values_in_quotes() -> None:
-    """The flag server warns about values in quotes too."""
-    (line,) = load_server({"FLAGSVC_SEED": '"seed.yaml"', "HOME": "/"}, {}).warnings
-    assert line.startswith("seed (environment FLAGSVC_SEED): ") and '`"seed.yaml"`' in line
 
 
 @pytest.mark.parametrize(

@@ -244,21 +244,13 @@ def test_a_group_with_a_comma_is_shown_as_json(group: str) -> None:
     assert set(GROUP_ROLES.parse(GROUP_ROLES.show(pairs))) == set(pairs)
 
 
-def test_extensions_in_code() -> None:
-    """Objects are kept unchanged and shown by their type."""
+def test_objects_in_code() -> None:
+    """Objects are kept unchanged and shown by their type. `warn` may replace `warning`. A provider given as text is refused."""
     strategy = object()
     assert FILES.parse([strategy, "a.py"]) == (strategy, "a.py")
     assert of.name_types((strategy, "a.py")) == ("(object)", "a.py") and of.name_type(None) is None
-
-
-def test_a_logger_has_methods() -> None:
-    """`warn` may replace `warning`."""
     logger = SimpleNamespace(**dict.fromkeys(("debug", "info", "warn", "error"), id))
     assert of.parse_logger(logger) is logger
-
-
-def test_an_object_is_no_text() -> None:
-    """A provider given as text is refused. Any other object is accepted."""
     assert of.parse_object(FILES) is FILES
     with pytest.raises(RefusedError):
         of.parse_object("redis://")

@@ -111,17 +111,6 @@ def test_every_secret_by_a_file_that_a_table_names(name: str, tmp_path: Path, fi
     check(load(given, None, {}), name, f"environment FLAGSVC_ENVIRONMENTS [environments.{FIRST}], {name}File")
 
 
-@every_divided
-@pytest.mark.filterwarnings("ignore:proxy_secrets:DeprecationWarning")
-def test_every_option_in_code(name: str) -> None:
-    """A mapping in code has the names in code, and native values or texts."""
-    for value in SAMPLES[name]:
-        given = {BY_NAME[option].field: each for option, each in tables(name, **{name: value})[FIRST].items()}
-        made = ProxyOptions(flagsvc_url="file:///of-the-process.json", environments={FIRST: given})
-        assert [each.name for each in made.environments] == [FIRST]
-        assert getattr(made.environments[0].options, BY_NAME[kept_as(name)].field) == SAMPLES[name][1]
-
-
 def test_the_variable_from_a_file(tmp_path: Path) -> None:
     """The variable may hold keys, so a file can hold it. The file is watched."""
     path = tmp_path / "environments.json"
@@ -191,7 +180,7 @@ def test_what_each_environment_has_of_its_own_is_not_given_for_the_process(name:
 
 
 def test_the_variable_decides_which_there_are(file: Path) -> None:
-    """A table of the file that the variable does not name is ignored with a warning; what the variable names need have none."""
+    """A table of the file that the variable does not name is ignored with a warning. A variable of blanks is not given."""
     write_toml(file, {"a": required("a"), "b": required("b"), "c": {}})
     own = {"FLAGSVC_D_URL": "file:///flags.json", "FLAGSVC_D_PROXY_CLIENT_KEYS": "k"}
     given = HOME | {"FLAGSVC_ENVIRONMENTS": "d,a"} | own
@@ -200,10 +189,6 @@ def test_the_variable_decides_which_there_are(file: Path) -> None:
     assert loaded.warnings == [
         f"environments.{name} (file {file}) is ignored: environment FLAGSVC_ENVIRONMENTS does not name it" for name in "bc"
     ]
-
-
-def test_an_empty_variable_names_none(file: Path) -> None:
-    """A variable of nothing but blanks is not given."""
     write_toml(file, {"a": required("a")})
     assert [each.name for each in load(HOME | {"FLAGSVC_ENVIRONMENTS": " "}, file, {}).options.environments] == ["a"]
 
@@ -374,15 +359,11 @@ def test_two_environments(given: list[dict[str, Any]], listed: str, looking: str
         assert "s3cret" not in str(found)
 
 
-def test_one_that_looks_up_and_one_that_does_not() -> None:
-    """Looked-up tokens open only one of them."""
-    assert warnings(False, {"tokenValidation": "upstream"}, {"flagsvcApiToken": OTHER}) == []
-
-
 def test_three_environments() -> None:
-    """One line has all of them, and tokens open the first one by name."""
+    """One line has all of them, and tokens open the first one by name. One that does not look up tokens is not opened."""
     [line] = shared_scopes((name, {"flagsvcUrl": URL, "flagsvcApiToken": UP, "tokenValidation": "upstream"}) for name in "bca")
     assert line.startswith("environments: `b`, `c` and `a` have the same upstream token") and "open `a` alone" in line
+    assert warnings(False, {"tokenValidation": "upstream"}, {"flagsvcApiToken": OTHER}) == []
 
 
 def test_where_the_warning_is_shown() -> None:

@@ -152,6 +152,13 @@ SHOWN: dict[Callable[[Any], object], dict[Any, object]] = {
         ("https://a", "null"): "https://a, null",
         ("https://*.a",): "https://*.a",
     },
+    # a host, None for all addresses, and a port
+    net.split_address: {
+        "127.0.0.1:9090": ("127.0.0.1", 9090),
+        ":9090": (None, 9090),
+        "[::1]:0": ("::1", 0),
+        "unix:/run/a.sock": ("unix:/run/a.sock", 0),
+    },
 }
 
 
@@ -175,29 +182,10 @@ def test_what_is_shown(show: Callable[[Any], object], value: object, text: objec
     assert show(value) == text
 
 
-@pytest.mark.parametrize(
-    ("address", "parts"),
-    [
-        ("127.0.0.1:9090", ("127.0.0.1", 9090)),
-        (":9090", (None, 9090)),
-        ("[::1]:0", ("::1", 0)),
-        ("unix:/run/a.sock", ("unix:/run/a.sock", 0)),
-    ],
-)
-def test_parts_of_addresses(address: str, parts: tuple[str | None, int]) -> None:
-    """An address is a host, None for all addresses, and a port."""
-    assert net.split_address(address) == parts
-
-
 def test_a_relative_file_url_starts_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """`file:flags.json` is read as the full path of that file in the working directory."""
+    """`file:flags.json` is the full path of that file in the working directory. It is refused if that no longer exists."""
     monkeypatch.chdir(tmp_path)
-    url = net.parse_url("file:flags.json")
-    assert url == (tmp_path / "flags.json").as_uri()
-
-
-def test_a_relative_file_url_without_a_working_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A relative path is refused if the working directory no longer exists."""
+    assert net.parse_url("file:flags.json") == (tmp_path / "flags.json").as_uri()
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)

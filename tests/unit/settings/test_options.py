@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,7 @@ from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.environments import EXPECTED
 from flagsvc.settings.option import Scope
 from flagsvc.settings.options import Environment, ProxyOptions, advice, differing, secrets_of, with_process
-from flagsvc.settings.table import BY_NAME, OPTIONS
-from support.option_samples import SAMPLES
-from support.settings_samples import kept_as, needed
+from flagsvc.settings.table import OPTIONS
 
 ENOUGH: dict[str, Any] = {"flagsvc_url": "http://127.0.0.1/api", "flagsvc_api_token": "t0ken", "client_keys": ["k3y"]}
 
@@ -34,27 +31,6 @@ def problems(given: Mapping[str, Any]) -> tuple[str, ...]:
     with pytest.raises(ConfigurationError) as error:
         ProxyOptions(**given)
     return error.value.problems
-
-
-def test_defaults() -> None:
-    """An option that is not set has the table's default."""
-    made = options()
-    for option in OPTIONS:
-        if option.field not in ENOUGH:
-            assert getattr(made, option.field) == option.default_for(os.environ)
-
-
-@pytest.mark.filterwarnings("ignore:proxy_secrets:DeprecationWarning")
-@pytest.mark.parametrize("name", SAMPLES)
-@pytest.mark.parametrize("native", [False, True])
-def test_every_option_in_code(name: str, native: bool) -> None:
-    """Every option accepts text and a native value with the same meaning."""
-    text, value = SAMPLES[name]
-    given = ENOUGH | {BY_NAME[name].field: value if native else text}
-    given |= {BY_NAME[other].field: SAMPLES[other][0] for other in needed(name)}
-    if name == "proxySecrets":
-        del given["client_keys"]
-    assert getattr(ProxyOptions(**given), BY_NAME[kept_as(name)].field) == value
 
 
 Log = type("Log", (), dict.fromkeys(("debug", "info", "warning", "error"), id))
@@ -240,13 +216,6 @@ def make(*names: str, **more: Any) -> ProxyOptions:
     return ProxyOptions(flagsvc_url=URL, environments={name: an_environment(name) for name in names}, **more)
 
 
-def problems_of_environments(environments: object, **more: Any) -> tuple[str, ...]:
-    """Return the problems of environments that have some."""
-    with pytest.raises(ConfigurationError) as caught:
-        ProxyOptions(environments=environments, **{"flagsvc_url": URL, **more})  # type: ignore[arg-type]
-    return caught.value.problems
-
-
 def test_environments_in_code() -> None:
     """Each has its own options. Missing options come from the process, which has no keys."""
     own = an_environment("b", refresh_interval=9000, flagsvc_url="http://other/api")
@@ -255,7 +224,11 @@ def test_environments_in_code() -> None:
     assert [each.name for each in made.environments] == ["a", "b"]
     first, second = (each.options for each in made.environments)
     assert (first.flagsvc_url, first.refresh_interval, first.client_keys) == (URL, 7000, ("key-of-a",))
-    assert (second.flagsvc_url, second.refresh_interval, second.client_keys) == ("http://other/api", 9000, ("key-of-b",))
+    assert (second.flagsvc_url, second.refresh_interval, second.client_keys) == (
+        "http://other/api",
+        9000,
+        ("key-of-b",),
+    )
     assert (first.port, second.port, made.client_keys, made.flagsvc_api_token) == (1, 1, (), "")
     assert first.environments == second.environments == ()
 
@@ -270,7 +243,7 @@ def test_no_environments(nothing: Any) -> None:
 @pytest.mark.parametrize("wrong", [5, "a", ["a"], ("a",), (("a", {}),), ((1, 2, 3),), {"a"}])
 def test_what_is_no_mapping(wrong: object) -> None:
     """The problem says what is expected."""
-    assert problems_of_environments(wrong)[0] == "environments: expected a mapping from names to options"
+    assert problems({"flagsvc_url": URL, "environments": wrong})[0] == "environments: expected a mapping from names to options"
 
 
 @pytest.mark.parametrize(
@@ -310,29 +283,29 @@ def test_what_is_no_mapping(wrong: object) -> None:
 )
 def test_what_is_wrong(environments: object, problem: str) -> None:
     """The problem names the environment and the option, and shows no key."""
-    assert problem in problems_of_environments(environments)
-    assert "key-of" not in repr(problems_of_environments(environments))
+    assert problem in problems({"flagsvc_url": URL, "environments": environments})
+    assert "key-of" not in repr(problems({"flagsvc_url": URL, "environments": environments}))
 
 
 def test_a_misspelt_name_is_one_problem_of_environments() -> None:
     """This holds for a name of an environment, and for one of the process. What else is missing is told."""
     wrong = {"client_kyes": ["key-of-a"], "flagsvc_api_token": "token-of-a"}
     told = "environments.a: unknown option `client_kyes`; did you mean `client_keys`?"
-    assert problems_of_environments({"a": wrong, "b": an_environment("b")}) == (told,)
-    assert problems_of_environments({"a": {"client_kyes": "k"}}) == (
+    assert problems({"flagsvc_url": URL, "environments": {"a": wrong, "b": an_environment("b")}}) == (told,)
+    assert problems({"flagsvc_url": URL, "environments": {"a": {"client_kyes": "k"}}}) == (
         told,
         "environments.a: flagsvc_api_token is required",
     )
-    shared = problems_of_environments({"a": an_environment("a")}, flagsvc_url=None, flagsvc_ulr=URL)
+    shared = problems({"flagsvc_ulr": URL, "environments": {"a": an_environment("a")}})
     assert shared == ("unknown option `flagsvc_ulr`; did you mean `flagsvc_url`?",)
-    keys, missing = problems_of_environments({"a": {"flagsvc_api_token": "t"}}, client_kyes="k")
+    keys, missing = problems({"flagsvc_url": URL, "client_kyes": "k", "environments": {"a": {"flagsvc_api_token": "t"}}})
     assert keys.startswith("unknown option `client_kyes`") and missing.startswith("environments.a: client_keys is required")
 
 
 def test_keys_of_the_process_are_refused() -> None:
     """Each environment has its own."""
-    given = {"a": an_environment("a")}
-    assert problems_of_environments(given, client_keys="k", exp_server_side_sdk_config_tokens="t") == (
+    given = {"flagsvc_url": URL, "environments": {"a": an_environment("a")}}
+    assert problems(given | {"client_keys": "k", "exp_server_side_sdk_config_tokens": "t"}) == (
         "client_keys: each environment has its own; give it as FLAGSVC_NAME_PROXY_CLIENT_KEYS, or in [environments.NAME]",
         "exp_server_side_sdk_config_tokens: each environment has its own; "
         "give it as FLAGSVC_NAME_EXP_SERVER_SIDE_SDK_CONFIG_TOKENS, or in [environments.NAME]",

@@ -125,15 +125,11 @@ def test_a_variable_without_an_equivalent_is_a_line() -> None:
     assert line.startswith("environment UNLEASH_DEFAULT_ADMIN_PASSWORD: not taken: there are no passwords: ")
 
 
-def test_a_value_that_asks_for_what_is_so_is_no_line() -> None:
-    """A real server's switch that is as flagsvc is, is not named."""
+def test_what_is_not_named() -> None:
+    """A switch that is as flagsvc is, is not named; nor is what may be another program's or of Kubernetes, unless beside others."""
     agreeing = {"AUTH_TYPE": "open-source", "CHECK_VERSION": "false", "SEND_TELEMETRY": "False", "ENABLE_OAS": "true"}
     assert read(INIT_ADMIN_API_TOKENS="*:*.x", AUTH_ENABLE_API_TOKEN="true", **agreeing).warnings == []
     assert len(read(AUTH_ENABLE_API_TOKEN="false", **agreeing).warnings) == 1
-
-
-def test_a_name_that_many_programs_use_counts_beside_one_of_a_real_server() -> None:
-    """Mail and session settings alone may be another program's, and so may what Kubernetes sets."""
     common = {"EMAIL_HOST": "mail", "SECURE_HEADERS": "true", "UNLEASH_URL": "http://h/api", "PORT": "1"}
     assert read(**common, DATABASE_PORT="tcp://10.0.0.1:5432", HTTP_PORT="tcp://10.0.0.1:80").warnings == []
     assert len(read(**common, IMPORT_FILE="flags.json").warnings) == 4

@@ -109,12 +109,13 @@ def test_environments_of_the_file(tmp_path: Path) -> None:
 
 
 def test_without_environments() -> None:
-    """Where no environment is named, it may also be a wrong name of a variable of the process."""
+    """Where no environment is named, it may be a wrong name of a variable of the process. The flag server knows no environments."""
     assert resolve(BASE | {"FLAGSVC_STAGING_API_TOKEN": "x", "FLAGSVC_STAGING_PORT": "x"}, None, {}).warnings == [
         "environment FLAGSVC_STAGING_API_TOKEN: no option reads this variable; FLAGSVC_ENVIRONMENTS names no `staging`; did you"
         " mean `FLAGSVC_API_TOKEN`?",
         "environment FLAGSVC_STAGING_PORT: no option reads this variable; did you mean `PORT`?",
     ]
+    assert resolve_server(ENVIRONMENTS, None, {}).warnings == []
 
 
 @pytest.mark.parametrize("names", ['{"production": ', "production, not a name", "{}"])
@@ -129,20 +130,11 @@ def test_environments_that_could_not_be_read(names: str, tmp_path: Path) -> None
     assert resolve({"HOME": "/h", "FLAGSVC_STAGING_URL": "x"}, tmp_path / "number.toml", {}).warnings == []
 
 
-def test_the_flag_server_knows_no_environments() -> None:
-    """Both programs may share a file of variables, so it says nothing of those of environments."""
-    assert resolve_server(ENVIRONMENTS, None, {}).warnings == []
-
-
 def test_a_list_of_unknown_names() -> None:
-    """Every unknown variable gives a warning, and the first ones a hint: to look for the nearest name takes milliseconds."""
+    """Every unknown variable gives a warning, and the first ones a hint. The time for a long name grows with its length."""
     warnings = list(unread({f"UNLEASH_API_TOKEN{number}": "x" for number in range(20_000)}))
     assert len(warnings) == 20_000
     assert sum("did you mean" in each for each in warnings) == MOST_HINTS
-
-
-def test_a_name_of_many_parts() -> None:
-    """The time for a long name grows with its length, not with its square."""
     (warning,) = unread({"UNLEASH_" + "A_" * 300_000: "x"})
     assert warning.endswith("no option reads this variable")
 
@@ -168,18 +160,14 @@ def test_a_line_says_what_it_is_called_here() -> None:
     assert last == "environment: `flagsvc migrate` translates the variables of Unleash Edge, all at once"
 
 
-def test_a_name_that_many_programs_use_counts_beside_one_of_edge() -> None:
-    """WORKERS alone gives no warning, because many programs use the name. With UPSTREAM_URL it does."""
+def test_what_counts_as_a_variable_of_edge() -> None:
+    """A name that many programs use counts beside one of Edge. What is blank, or set by Kubernetes for a service, does not."""
     assert list(foreign({"WORKERS": "4", "APP_NAME": "x", "REDIS_HOST": "r"})) == []
     assert [text.split(":")[0] for text in foreign({"WORKERS": "4", "UPSTREAM_URL": "x"})] == [
         "environment UPSTREAM_URL",
         "environment WORKERS",
         "environment",
     ]
-
-
-def test_what_is_blank_or_set_by_kubernetes_is_not_there() -> None:
-    """A blank variable, and a variable that Kubernetes sets for a service named `redis`, give no warning."""
     assert list(foreign({"TOKENS": " "})) == []
     assert len(list(foreign({"UPSTREAM_URL": "x", "REDIS_PORT": "tcp://10.0.0.1:6379"}))) == 2
 

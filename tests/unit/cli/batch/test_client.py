@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import json
 import socket
-import ssl
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import trustme
 
 from flagsvc.cli.batch.client import AdminClient, encode_json
 from flagsvc.cli.batch.target import Target
 from support.cli_helpers import Called, Flagsvc
 from support.fake_admin import EMPTY, TOKEN, FakeAdmin, fake_admin
+from support.pki import Authority, written
 
 NAMED = ("--project", "shop", "--environment", "production")
-
-
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    """Give a certificate authority that is not trusted by default."""
-    return trustme.CA()
-
-
-@pytest.fixture
-def secure(authority: trustme.CA) -> Iterator[FakeAdmin]:
-    """Give a flag server with a certificate of this authority."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    with fake_admin(context) as fake:
-        yield fake
 
 
 def validate(flagsvc: Flagsvc, folder: Path, *arguments: str) -> Called:
@@ -40,14 +23,16 @@ def validate(flagsvc: Flagsvc, folder: Path, *arguments: str) -> Called:
     return flagsvc("validate", str(folder / "flags.json"), *NAMED, *arguments, env={"FLAGSVC_ADMIN_TOKEN": TOKEN})
 
 
-def test_certificates(secure: FakeAdmin, authority: trustme.CA, flagsvc: Flagsvc, tmp_path: Path) -> None:
+def test_certificates(flagsvc: Flagsvc, tmp_path: Path) -> None:
     """An unknown authority is refused with a hint. --ca-file trusts it. --insecure continues with a warning."""
-    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    refused = validate(flagsvc, tmp_path, "--url", secure.url)
-    assert refused.code == 2 and "certificate verify failed" in refused.err and "--ca-file names an authority" in refused.err
-    assert secure.asked == []
-    assert validate(flagsvc, tmp_path, "--url", secure.url, "--ca-file", str(tmp_path / "ca.pem")).code == 0
-    careless = validate(flagsvc, tmp_path, "--url", secure.url, "--insecure")
+    ours = Authority()
+    with fake_admin(ours.server()) as secure:
+        refused = validate(flagsvc, tmp_path, "--url", secure.url)
+        assert refused.code == 2 and "certificate verify failed" in refused.err and "--ca-file names an authority" in refused.err
+        assert secure.asked == []
+        trusted = written(tmp_path, "ca.pem", ours.pem)
+        assert validate(flagsvc, tmp_path, "--url", secure.url, "--ca-file", trusted).code == 0
+        careless = validate(flagsvc, tmp_path, "--url", secure.url, "--insecure")
     assert careless.code == 0
     assert careless.err == f"flagsvc validate: warning: the certificate of `{secure.url}` is not checked\n"
 

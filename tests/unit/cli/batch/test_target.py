@@ -73,7 +73,7 @@ def test_no_address() -> None:
 
 
 def test_where_a_token_comes_from(tmp_path: Path) -> None:
-    """A flag wins over a variable, and FLAGSVC_ADMIN_TOKEN over FLAGSVC_ADMIN_TOKEN_FILE. No repr shows the token."""
+    """A flag wins over a variable, and a variable over that of a file, which must be text. No repr shows the token."""
     path = tmp_path / "token"
     path.write_text("from-file\n")
     assert target().token == ""
@@ -83,6 +83,9 @@ def test_where_a_token_comes_from(tmp_path: Path) -> None:
     assert target("--token-file", str(path), env=both).token == "from-file"
     found = target("--token", " from-flag ", env=both)
     assert found.token == "from-flag" and "from-flag" not in repr(found)
+    (tmp_path / "t").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match=r"--token-file: cannot read .*: not a text"):
+        target("--token-file", str(tmp_path / "t"))
 
 
 @pytest.mark.parametrize(
@@ -99,13 +102,6 @@ def test_tokens_that_are_none(arguments: tuple[str, ...], text: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         target(*arguments)
     assert text in str(raised.value) and "s3cr" not in str(raised.value)
-
-
-def test_a_file_that_is_no_text(tmp_path: Path) -> None:
-    """A token file that is not text is an error."""
-    (tmp_path / "t").write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigurationError, match=r"--token-file: cannot read .*: not a text"):
-        target("--token-file", str(tmp_path / "t"))
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "nan", "1e9"])

@@ -62,15 +62,11 @@ def test_places(path: str, place: str) -> None:
     assert "/body" not in found.message and not found.message.endswith(".")
 
 
-def test_places_in_a_bare_data_set() -> None:
-    """In a file with only the data set, places do not begin with `data`."""
+def test_other_forms() -> None:
+    """In a file with only the data set, places do not begin with `data`. A message of an unknown form is shown unchanged."""
     detail = {"path": "/body/data/features/0", "message": "The `/body/data/features/0` object, in `/body/data`."}
     found = read_violation(detail, REQUEST, bare=True)
     assert (found.place, found.message) == ("features[0] (one)", "The `features[0]` object, in `the file`")
-
-
-def test_details_of_other_forms() -> None:
-    """A message of an unknown form is shown unchanged."""
     assert read_violation({"path": "", "message": "odd"}, REQUEST, bare=True) == ("the file", "odd", "")
     odd = {"path": "operator", "message": 'You provided "\\q", which is not valid'}
     assert read_violation(odd, REQUEST, bare=True).place == "operator"

@@ -16,13 +16,9 @@ from flagsvc.core.errors import ConfigurationError
 from flagsvc.proxy.configuration.stores import FileStore, StoredDocument
 from flagsvc.proxy.generations.feeds import make_storage_key
 from flagsvc.settings.options import ProxyOptions
+from support.evaluating import feature
 
 ONE = {"UPSTREAM_URL": "https://flags.example.com", "TOKENS": "*:development.s3cret"}
-
-
-def feature(name: str, project: str = "default") -> dict[str, Any]:
-    """Return a feature of a document."""
-    return {"name": name, "project": project, "enabled": True, "strategies": [{"name": "default"}]}
 
 
 def document(*features: object) -> dict[str, Any]:
@@ -30,7 +26,7 @@ def document(*features: object) -> dict[str, Any]:
     return {"version": 2, "features": list(features), "segments": [], "query": {"environment": "development"}}
 
 
-DEVELOPMENT = document(feature("first", "shop"), feature("second", "billing"), feature("ü"))
+DEVELOPMENT = document(feature("first", project="shop"), feature("second", project="billing"), feature("ü", project="default"))
 
 
 def token(text: str, kind: str, environment: str, projects: list[str], status: str | None = "Validated") -> dict[str, Any]:

@@ -110,10 +110,16 @@ def test_no_secret_is_in_a_message(case: Case, flagsvc: Flagsvc) -> None:
 
 
 def test_the_result_is_a_configuration(case: Case, flagsvc: Flagsvc) -> None:
-    """Every key of the TOML is an option that a file may hold, and the loader takes every value. Else the exit code is 1."""
+    """Every key of the TOML is an option that a file may hold, and the loader takes every value. Else the exit code is 1.
+
+    The variables give the same options as the file.
+    """
     if "--json" in case.arguments:
         return
-    called = run_as_toml(flagsvc, case)
+    command, *rest = [word for word in case.arguments if word not in ("--format", "variables")]
+    called = flagsvc(command, *rest, env=case.environment)
+    as_variables = flagsvc(command, "--format", "variables", *rest, env=case.environment)
+    assert (called.code, without_form(called.err)) == (as_variables.code, without_form(as_variables.err))
     if called.code == 2:
         assert called.out == ""
         return
@@ -122,6 +128,10 @@ def test_the_result_is_a_configuration(case: Case, flagsvc: Flagsvc) -> None:
     resolved = resolve(kept, "flagsvc.toml", {})
     assert called.code == 1 or not resolved.problems
     assert not any(name.startswith("<key") for name in resolved.problems)
+    pairs = [line.partition("=") for line in as_variables.out.splitlines() if not line.startswith("#") and line]
+    from_variables, from_file = resolve({name: value for name, _, value in pairs}, None, {}), resolve({}, "flagsvc.toml", {})
+    assert from_variables.values == from_file.values
+    assert from_variables.problems.keys() == from_file.problems.keys()
 
 
 def without_form(told: str) -> str:
@@ -129,28 +139,3 @@ def without_form(told: str) -> str:
     for text in (*GIVEN.values(), *IN_CLUSTER.values(), how_to_go_on("toml", None), how_to_go_on("variables", None)):
         told = told.replace(text, "")
     return told
-
-
-def run_as_toml(flagsvc: Flagsvc, case: Case) -> Called:
-    """Run a case that asks for variables, and have it print TOML."""
-    arguments = [word for word in case.arguments if word not in ("--format", "variables")]
-    return flagsvc(*arguments, env=case.environment)
-
-
-def test_both_formats_mean_the_same(case: Case, flagsvc: Flagsvc) -> None:
-    """The variables give the same options as the file."""
-    if "--json" in case.arguments:
-        return
-    as_toml = run_as_toml(flagsvc, case)
-    command, *rest = [word for word in case.arguments if word not in ("--format", "variables")]
-    as_variables = flagsvc(command, "--format", "variables", *rest, env=case.environment)
-    assert (as_toml.code, without_form(as_toml.err)) == (as_variables.code, without_form(as_variables.err))
-    if as_toml.code == 2:
-        return
-    pairs = [line.partition("=") for line in as_variables.out.splitlines() if not line.startswith("#") and line]
-    given = {name: value for name, _, value in pairs}
-    Path("flagsvc.toml").write_text(as_toml.out)
-    from_file = resolve({}, "flagsvc.toml", {})
-    from_variables = resolve(given, None, {})
-    assert from_variables.values == from_file.values
-    assert from_variables.problems.keys() == from_file.problems.keys()

@@ -77,36 +77,32 @@ def notes(migration: Migration, about: About) -> list[str]:
     return [f"{note.name}: {note.text}" for note in migration.notes if note.about is about]
 
 
-@pytest.mark.parametrize(
-    ("url", "ours"),
-    [
-        ("https://flags.example.com", "https://flags.example.com/api"),
-        ("https://flags.example.com/", "https://flags.example.com/api"),
-        ("https://flags.example.com/acme/api/", "https://flags.example.com/acme/api"),
-        ("https://flags.example.com/api/client/features", "https://flags.example.com/api"),
-        ("http://[::1", None),
-        ("flags.example.com", None),
-    ],
-)
-def test_upstream(url: str, ours: str | None) -> None:
-    """Edge's URL has no `/api`, ours does. One that is none is a note."""
-    found = translate_edge(BASE | {"UPSTREAM_URL": url}, "")
-    assert found.options.get("flagsvcUrl") == ours and found.complete is (ours is not None)
+VALUES: list[tuple[dict[str, str], str, object]] = [
+    # Edge's URL has no `/api`, ours does
+    ({"UPSTREAM_URL": "https://flags.example.com"}, "flagsvcUrl", "https://flags.example.com/api"),
+    ({"UPSTREAM_URL": "https://flags.example.com/"}, "flagsvcUrl", "https://flags.example.com/api"),
+    ({"UPSTREAM_URL": "https://flags.example.com/acme/api/"}, "flagsvcUrl", "https://flags.example.com/acme/api"),
+    ({"UPSTREAM_URL": "https://flags.example.com/api/client/features"}, "flagsvcUrl", "https://flags.example.com/api"),
+    ({"UPSTREAM_URL": "http://[::1"}, "flagsvcUrl", None),
+    ({"UPSTREAM_URL": "flags.example.com"}, "flagsvcUrl", None),
+    # the switch decides, and the list is the value
+    ({"TRUST_PROXY": "true"}, "trustProxy", True),
+    ({"TRUST_PROXY": "1", "PROXY_TRUSTED_SERVERS": "10.0.0.0/8, ::1"}, "trustProxy", ["10.0.0.0/8", "::1"]),
+    ({"TRUST_PROXY": "false", "PROXY_TRUSTED_SERVERS": "10.0.0.0/8"}, "trustProxy", None),
+    ({"PROXY_TRUSTED_SERVERS": "10.0.0.0/8"}, "trustProxy", None),
+    ({}, "trustProxy", None),
+    # `::` is IPv4 as well in Edge, which is the default here: as a host it would be IPv6 alone
+    *(({"INTERFACE": host}, "host", None) for host in ("::", "[::]")),
+    *(({"INTERFACE": host}, "host", host) for host in ("0.0.0.0", "::1")),
+]
+"""Variables, and the value that they give to an option."""
 
 
-@pytest.mark.parametrize(
-    ("given", "trust"),
-    [
-        ({"TRUST_PROXY": "true"}, True),
-        ({"TRUST_PROXY": "1", "PROXY_TRUSTED_SERVERS": "10.0.0.0/8, ::1"}, ["10.0.0.0/8", "::1"]),
-        ({"TRUST_PROXY": "false", "PROXY_TRUSTED_SERVERS": "10.0.0.0/8"}, None),
-        ({"PROXY_TRUSTED_SERVERS": "10.0.0.0/8"}, None),
-        ({}, None),
-    ],
-)
-def test_trust(given: dict[str, str], trust: object) -> None:
-    """The switch decides, and the list is the value."""
-    assert translate_edge(BASE | given, "").options.get("trustProxy") == trust
+@pytest.mark.parametrize(("given", "option", "value"), VALUES)
+def test_values(given: dict[str, str], option: str, value: object) -> None:
+    """An option has the value of its variables. A URL that is none is a note."""
+    found = translate_edge(BASE | given, "")
+    assert found.options.get(option) == value and found.complete is ("flagsvcUrl" in found.options)
 
 
 def test_one_port_with_tls() -> None:
@@ -117,12 +113,6 @@ def test_one_port_with_tls() -> None:
     off = translate_edge(BASE | {"TLS_SERVER_CERT": "/c.pem", "PORT": "80"}, "")
     assert off.options["port"] == 80 and "tlsCert" not in off.options
     assert notes(off, About.IGNORED) == ["TLS_SERVER_CERT: TLS_ENABLE is not on"]
-
-
-@pytest.mark.parametrize(("host", "ours"), [("::", None), ("[::]", None), ("0.0.0.0", "0.0.0.0"), ("::1", "::1")])
-def test_every_address(host: str, ours: str | None) -> None:
-    """`::` is IPv4 as well in Edge, which is the default here: as a host it would be IPv6 alone."""
-    assert translate_edge(BASE | {"INTERFACE": host}, "").options.get("host") == ours
 
 
 @pytest.mark.parametrize(
@@ -255,16 +245,12 @@ def test_password_and_timeout() -> None:
 
 
 def test_clusters_and_several_places() -> None:
-    """There is one server: a cluster is left out, of several addresses the first is taken, a folder wins."""
+    """A cluster is left out, of several addresses the first is taken, a folder wins. A wrong address is not repeated."""
     assert translated(REDIS_URL="redis://a", REDIS_MODE="Cluster").options == {}
     several = translated(REDIS_URL="redis://a, redis://b")
     assert several.options == {"storage": "redis://a"} and several.notes[0].about is About.ABSENT
     both = translated(REDIS_URL="redis://a", BACKUP_FOLDER="/b")
     assert both.options == {"storage": "file:///b"} and both.notes[-1].name == "REDIS_URL"
-
-
-def test_a_wrong_address_is_not_repeated() -> None:
-    """A wrong address is refused without its password."""
     found = translated(REDIS_URL="redis://:s3cret@h:port")
     assert found.options == {} and not found.complete
     assert "s3cret" not in str(found.notes[0])

@@ -42,13 +42,9 @@ def test_what_is_no_variable() -> None:
 
 
 def test_what_is_missing() -> None:
-    """A variable that has no value is named."""
+    """A variable that has no value is named. Compose's format `raw` takes every value as it is."""
     assert parse_env("A=${NONE}$NIX", SHELL.get).missing == ["NONE", "NIX"]
     assert parse_env("A=${NONE}$NIX", SHELL.get, braces_only=True).missing == ["NONE"]
-
-
-def test_raw() -> None:
-    """Compose's format `raw` takes every value as it is."""
     assert parse_env('A="x" # y\nB=$C', SHELL.get, raw=True).values == {"A": '"x" # y', "B": "$C"}
 
 

@@ -190,17 +190,14 @@ def test_environments_of_a_project(run: Flagsvc, source: FakeAdmin, target: Fake
     assert called.code == 0 and "! stays behind: project default, which has none of these environments\n" in called.out
 
 
-def test_a_flag_elsewhere(run: Flagsvc, target: FakeAdmin) -> None:
-    """A flag that is in another project on the target is an error before any change."""
+def test_a_flag_elsewhere(run: Flagsvc, target: FakeAdmin, source: FakeAdmin) -> None:
+    """A flag that is in another project on the target, or too large for one request, is an error before any change."""
     there = [{"name": "fresh", "project": "shop"}]
     target.say("export", 200, EMPTY | {"features": there})
     called = run("--yes")
     assert (called.code, writes(target)) == (2, [])
     assert called.err.endswith("has flags of `default` in other projects: `fresh` (in `shop`)\n")
-
-
-def test_a_flag_too_large(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """A flag that is too large for one request is an error before any change."""
+    target.say("export", 200, EMPTY)
     source.say("export", 200, EMPTY | {"features": [{"name": "big", "project": "default", "description": "x" * 512_000}]})
     called = run("--yes")
     assert (called.code, writes(target)) == (1, [])
@@ -288,15 +285,11 @@ def test_the_same_server(flagsvc: Flagsvc, source: FakeAdmin) -> None:
 
 
 def test_a_server_that_wants_a_token(run: Flagsvc, source: FakeAdmin) -> None:
-    """The error names the token options of the server that refused the request."""
+    """The error names the token options of the server that refused the request, or the server whose answer is no list."""
     source.answers["/api/admin/projects"] = Answer(401, {"message": "no"})
     assert "give another with --from-token-file, FLAGSVC_FROM_TOKEN or --from-token\n" in run().err
     called = run(env={"FLAGSVC_TO_TOKEN": "user:x"})
     assert called.code == 2 and "the server wants a token: give one with --from-token-file" in called.err
-
-
-def test_what_is_no_flag_server(run: Flagsvc, source: FakeAdmin) -> None:
-    """An answer that is not a list is reported with the name of that server."""
     source.answers["/api/admin/projects"] = Answer(200, {"projects": 1})
     assert run().err == f"flagsvc move: `{source.url}` answers, but not as a flag server does: check FROM\n"
 

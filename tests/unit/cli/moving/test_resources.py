@@ -77,7 +77,7 @@ BETA = {"id": 7, "name": "beta", "constraints": [{"contextName": "region", "oper
 
 
 def test_segments() -> None:
-    """Segments are matched by name and written with the id of the target server. A server's default values are no change."""
+    """Segments are matched by name and written with the target's id. Default values are no change; a removed project is one."""
     [step] = found("segment", [BETA], [{"id": 7, "name": "other"}])
     body = {"name": "beta", "constraints": BETA["constraints"]}
     assert step.requests == (AdminRequest("POST", "/api/admin/segments", body),)
@@ -85,6 +85,8 @@ def test_segments() -> None:
     assert step == ("segment", "beta", "changed", (AdminRequest("PUT", "/api/admin/segments/3", body),))
     filled = [BETA["constraints"][0] | {"inverted": False, "caseInsensitive": False, "value": None}]  # type: ignore[index]
     assert found("segment", [BETA], [{"id": 3, "name": "beta", "constraints": filled, "description": ""}]) == []
+    [step] = found("segment", [BETA], [BETA | {"project": "default"}])
+    assert step.requests[0].body == {"name": "beta", "constraints": BETA["constraints"], "project": None}
 
 
 @pytest.mark.parametrize("title", ["strategy type", "segment"])
@@ -96,12 +98,6 @@ def test_removed_description(title: str, empty: dict[str, Any]) -> None:
     assert step.kind == "changed" and (step.requests[0].body or {})["description"] == ""
     assert found(title, [thing | empty], [thing | (step.requests[0].body or {})]) == []
     assert found(title, [thing | {"description": "new"}], [thing | {"description": "new"}]) == []
-
-
-def test_removed_project() -> None:
-    """A segment of a project becomes global if it is global in the source."""
-    [step] = found("segment", [BETA], [BETA | {"project": "default"}])
-    assert step.requests[0].body == {"name": "beta", "constraints": BETA["constraints"], "project": None}
 
 
 @pytest.mark.parametrize(("project", "becomes"), [("shop", "default"), (None, None), ("", None)])

@@ -49,15 +49,11 @@ def test_segments_and_dates_count() -> None:
     assert [each.name for each in found.fields] == ["region"]
 
 
-def test_what_the_configuration_decides_does_not_count() -> None:
-    """Constraints of disabled features and of folded strategies make no classes."""
+def test_what_makes_no_classes() -> None:
+    """Constraints of disabled features, of folded strategies and on identifiers, which differ within a class, make no classes."""
     off = in_region("eu") | {"enabled": False}
     found = classes(off, feature("on", strategy("default"), strategy("default", constraint("IN", values=["us"]))))
     assert found.fields == []
-
-
-def test_identifiers_make_no_classes() -> None:
-    """A constraint on a user, a session, an address or the text of a time can differ within a class."""
     fields = ("userId", "sessionId", "remoteAddress", "currentTime")
     one = [feature(each, strategy("default", constraint("STR_CONTAINS", each, values=["1"]))) for each in fields]
     assert classes(*one).fields == []

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.engines import POOL_SIZE
-from support.flagservers import BACKEND_SECRET, AppClient, app_client
+from support.flagservers import BACKEND_SECRET, app_client
 
 
 def row(path: str, handler: Any, **given: Any) -> Route:
@@ -33,13 +32,6 @@ def where(call: ApiCall) -> Answer:
     return Answer(threading.current_thread().name)
 
 
-@contextmanager
-def serving(folder: Path, *routes: Route) -> Iterator[AppClient]:
-    """Give a server with these routes."""
-    with app_client(str(folder / "flags.db"), routes=routes) as client:
-        yield client
-
-
 def test_what_runs_where(tmp_path: Path) -> None:
     """Answers from memory use no thread; reads, changes and reports use separate threads."""
     routes = (
@@ -49,7 +41,7 @@ def test_what_runs_where(tmp_path: Path) -> None:
         row("/check", where, method="POST", reads=True),
         replace(row("/api/client/report", where, method="POST"), auth=Auth.CLIENT),
     )
-    with serving(tmp_path, *routes) as client:
+    with app_client(str(tmp_path / "flags.db"), routes=routes) as client:
         assert client.get("/memory").json() == threading.current_thread().name
         assert client.get("/read").json().startswith("flagsvc reader")
         assert client.post("/write").json().startswith("flagsvc writer")
@@ -94,10 +86,9 @@ def test_reading_goes_on_while_changes_wait(tmp_path: Path) -> None:
         begun.release()
         return Answer(release.wait(20))
 
-    with serving(tmp_path, row("/read", where), row("/write", stand, method="POST")) as client:
-        contract = FlagServerContract(
-            Pipeline((row("/read", where), row("/write", stand, method="POST")), client.server, body_limit=9)
-        )
+    routes = (row("/read", where), row("/write", stand, method="POST"))
+    with app_client(str(tmp_path / "flags.db"), routes=routes) as client:
+        contract = FlagServerContract(Pipeline(routes, client.server, body_limit=9))
 
         async def answer(method: bytes, path: bytes) -> Response:
             admitted = contract.admit(Request(method, path, b"", []))

@@ -94,15 +94,10 @@ def test_the_first_page(tmp_path: Path, base: str) -> None:
         assert counts["/", "GET", 200] >= 2
 
 
-def test_rows_have_names_of_their_own() -> None:
-    """Names are unique, and a counter's name does not end in `_total`."""
-    names = [row.name for row in OWN]
-    assert len(names) == len(set(names))
-    assert not [row.name for row in OWN if row.kind == "counter" and row.name.endswith("_total")]
-
-
 def test_every_row_is_written(tmp_path: Path) -> None:
-    """A parser of the format reads every row with its help text, and the standard process and Python metrics."""
+    """A parser of the format reads every row with its help text, and the standard process and Python metrics. Names are unique."""
+    assert len({row.name for row in OWN}) == len(OWN)
+    assert not [row.name for row in OWN if row.kind == "counter" and row.name.endswith("_total")]
     with app_client(str(tmp_path / "flags.db")) as client:
         found = {each.name: each for each in text_string_to_metric_families(text(client.server).decode())}
     assert {row.name: row.help for row in OWN} == {row.name: found[row.name].documentation for row in OWN}

@@ -201,7 +201,7 @@ def test_maintenance_stops_changes_of_the_admin_api(client: AppClient) -> None:
 
 
 def test_a_failure_tells_nothing_and_is_logged(client: AppClient) -> None:
-    """The caller gets an error without detail. The log names the route, but nothing else of the request."""
+    """The caller gets an error without detail. The log names the route, nothing else of the request, and an outage once."""
     for path, status in (("/failing", 500), ("/broken", 500), ("/away", 503)):
         answer = client.get(f"/api/admin{path}?key=hunter2")
         assert answer.status == status
@@ -211,10 +211,6 @@ def test_a_failure_tells_nothing_and_is_logged(client: AppClient) -> None:
     text = repr(client.log.lines)
     assert "GET /api/admin/failing" in text
     assert "hunter2" not in text
-
-
-def test_an_outage_is_told_once_in_a_while(client: AppClient) -> None:
-    """Twenty failed requests write only one error line."""
     for _ in range(20):
         assert client.get("/api/admin/away").status == 503
     loud = [line for line in client.log.at("error") if "the database is away" in repr(line)]

@@ -45,13 +45,17 @@ def test_an_instance_has_what_it_got_last() -> None:
 
 
 def test_instances_are_apart() -> None:
-    """Each name, instance and query is one of its own; one without any name is not noted."""
+    """Each name, instance and query is one of its own; one without any name is not noted, nor a very long query."""
     pollers = Pollers()
     for who in ((b"a", b"1", None), (b"a", b"2", None), (b"b", b"1", None)):
         pollers.note(QUERY, who, document(1), 0.0)
         pollers.note(OTHER, who, document(1), 0.0)
     pollers.note(QUERY, (None, None, None), document(1), 0.0)
     assert len(pollers.list_all()) == 6
+    pollers = Pollers()
+    for query in (DocumentQuery("a", prefix="x" * 1001), DocumentQuery("a", tags=(("t", "x" * 1001),))):
+        pollers.note(query, (b"app", None, None), document(1), 0.0)
+    assert pollers.list_all() == []
 
 
 def test_names_and_numbers_are_bounded() -> None:
@@ -62,14 +66,6 @@ def test_names_and_numbers_are_bounded() -> None:
     every = pollers.list_all()
     assert len(every) == MAX_POLLERS and every[-1].app_name.startswith("10x")
     assert {len(each.app_name) for each in every} == {len(each.sdk) for each in every} == {MAX_NAME}
-
-
-def test_a_very_long_query_is_not_kept() -> None:
-    """A caller that makes up filters cannot fill the memory with them."""
-    pollers = Pollers()
-    for query in (DocumentQuery("a", prefix="x" * 1001), DocumentQuery("a", tags=(("t", "x" * 1001),))):
-        pollers.note(query, (b"app", None, None), document(1), 0.0)
-    assert pollers.list_all() == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3)), min_size=1, max_size=40))

@@ -53,10 +53,16 @@ def test_the_key_is_that_of_its_name() -> None:
             check(token, [ONE])
 
 
-@pytest.mark.parametrize("audience", ["c", ["c"], {"aud": ["c", "d"], "azp": "c"}, {"aud": ["c"], "azp": "c"}])
-def test_a_token_for_us(audience: Any) -> None:
-    """Of several audiences the authorized party must be ours."""
-    assert check(sign(**(audience if isinstance(audience, dict) else {"aud": audience})))["sub"] == "s"
+@pytest.mark.parametrize(
+    "claims",
+    [
+        *({"aud": "c"}, {"aud": ["c"]}, {"aud": ["c", "d"], "azp": "c"}, {"aud": ["c"], "azp": "c"}),
+        *({"exp": NOW - LEEWAY_S + 1}, {"iat": NOW + LEEWAY_S}, {"nbf": NOW + LEEWAY_S}, {"iat": NOW - MAX_AGE_S}),
+    ],
+)
+def test_a_token_for_us(claims: dict[str, Any]) -> None:
+    """Of several audiences the authorized party must be ours. Clocks may differ by a minute."""
+    assert check(sign(**claims))["sub"] == "s"
 
 
 @pytest.mark.parametrize(
@@ -132,20 +138,13 @@ def test_each_refusal_has_its_reason(claims: dict[str, Any], reason: str) -> Non
     assert str(refused.value).startswith(reason)
 
 
-@pytest.mark.parametrize(
-    "claims", [{"exp": NOW - LEEWAY_S + 1}, {"iat": NOW + LEEWAY_S}, {"nbf": NOW + LEEWAY_S}, {"iat": NOW - MAX_AGE_S}]
-)
-def test_clocks_may_differ_by_a_minute(claims: dict[str, Any]) -> None:
-    """Within it each time is taken."""
-    assert check(sign(**claims))["sub"] == "s"
-
-
 PLAIN: dict[str, Any] = {"sub": "s", "email": "a@b.example", "email_verified": True, "name": "A", "groups": ["g"]}
 
 
 def test_all_that_counts() -> None:
-    """All claims are used, so there is no reason."""
+    """All claims are used, so there is no reason. Another claim with a name counts where the first one does not."""
     assert read_person(PLAIN, "groups") == ("s", "a@b.example", "A", ("g",), ())
+    assert read_person(PLAIN | {"name": 5, "preferred_username": "p"}, "groups").name == "p"
 
 
 @pytest.mark.parametrize(
@@ -177,11 +176,6 @@ def test_a_part_of_the_groups() -> None:
     assert some.groups == ("g", "h") and "an entry of the claim `groups` is not a text" in some.ignored
     many = read_person(PLAIN | {"groups": ["g"] * (MOST_GROUPS + 1)}, "groups")
     assert len(many.groups) == MOST_GROUPS and "only the first 1000" in many.ignored[0]
-
-
-def test_the_other_claim_with_a_name() -> None:
-    """It counts where the first one does not."""
-    assert read_person(PLAIN | {"name": 5, "preferred_username": "p"}, "groups").name == "p"
 
 
 def test_subjects_are_told_apart() -> None:

@@ -194,13 +194,9 @@ def test_a_usual_pattern_leaves_time_for_thousands_of_names() -> None:
         assert REQUEST_SECONDS - left.left < REQUEST_SECONDS / 5
 
 
-def test_a_hostile_pattern_takes_linear_time() -> None:
-    """RE2 matches a pattern that would backtrack exponentially, also for a very long name."""
+def test_what_re2_runs() -> None:
+    """RE2 matches what would backtrack exponentially, also for a long name, and while `regex` is busy with another name."""
     assert verdict("(a+)+b", "a" * 100_000) is False
-
-
-def test_what_re2_runs_waits_for_no_search() -> None:
-    """RE2 checks names while `regex` is busy with another name."""
     with REGEX_LOCK:
         assert verdict("[a-z]+", "a") is True
 
@@ -214,14 +210,8 @@ def test_what_re2_runs_waits_for_no_search() -> None:
     ],
 )
 def test_a_name_of_any_length_gets_the_answer_of_a_usual_pattern(pattern: str, fits: bool) -> None:
-    """The time of a name suffices for long names and usual patterns with look-around."""
+    """The time of a name suffices for long names and usual patterns with look-around, but not for every pattern."""
     assert verdict(pattern, "a" * 60_000) is fits
-
-
-def test_long_names_are_checked_as_well() -> None:
-    """A name that is too long for a feature is also checked, as long as the time suffices."""
-    assert verdict("(?!b)a+", "a" * 1_000) is True
-    assert verdict("(?!b)a+", "b" * 1_000) is False
     assert refusal("(?:a?b?){500}c", "ab" * 200_000) == "it takes too long"
 
 

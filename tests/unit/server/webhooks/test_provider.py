@@ -64,14 +64,10 @@ def test_the_address_is_required() -> None:
 
 
 def test_the_mask_keeps_what_is_stored() -> None:
-    """A masked parameter has its stored value, a parameter that is not sent is gone, and a new value counts."""
+    """A masked parameter has its stored value. Answers mask all but the type and the template, also what another version stored."""
     stored = {"url": URL, "authorization": "a", "contentType": "text/plain"}
     assert check_parameters({"url": MASK, "contentType": "text/x"}, stored) == {"url": URL, "contentType": "text/x"}
     assert check_parameters({"url": URL, "authorization": MASK}, {}) == {"url": URL}
-
-
-def test_answers_mask_what_is_sensitive() -> None:
-    """Everything but the type and the template is masked; also what another version stored."""
     shown = mask({row.name: "value" for row in PARAMETERS} | {"later": "value"})
     assert {name for name, value in shown.items() if value != MASK} == {"contentType", "bodyTemplate"}
 

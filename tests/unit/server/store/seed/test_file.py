@@ -115,13 +115,6 @@ def test_a_mistake_is_told_with_its_place(data: Any, expected: list[str]) -> Non
     assert "development.x" not in text
 
 
-def test_all_mistakes_are_told_at_once() -> None:
-    """Ten mistakes give ten problems in one error."""
-    with pytest.raises(SeedError) as caught:
-        parse_seed({"features": [{"name": number} for number in range(10)]})
-    assert len(caught.value.problems) == 10
-
-
 @pytest.mark.parametrize("content", ["", " \n", "# features:\n"])
 def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
     """An empty file is an error. A section may be null, and an object without sections is valid."""
@@ -197,19 +190,6 @@ def test_what_is_neither_json_nor_yaml_is_told(tmp_path: Path, content: bytes) -
         read_seed(tmp_path / "seed")
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    """The error names a path that does not exist."""
-    with pytest.raises(SeedError, match="nosuch` cannot be read: no such file or directory"):
-        read_seed(tmp_path / "nosuch")
-
-
-def test_a_mistake_in_a_file_names_the_file(tmp_path: Path) -> None:
-    """Each problem names the file."""
-    (tmp_path / "seed.json").write_text('{"x": 1}')
-    with pytest.raises(SeedError, match=r"seed\.json: x: is not a key"):
-        read_seed(tmp_path / "seed.json")
-
-
 @pytest.mark.parametrize(
     ("token", "scope"),
     [
@@ -244,12 +224,17 @@ def test_many_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(asked) == MOST_HINTS
 
 
-def test_what_cannot_be_read() -> None:
-    """A file without an end, and a text that is no path, are errors with the path."""
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    """A missing file, a file without an end, and a text that is no path, are errors with the path; so is each mistake in a file."""
+    with pytest.raises(SeedError, match="nosuch` cannot be read: no such file or directory"):
+        read_seed("nosuch")
     with pytest.raises(SeedError, match=r"the seed file `/dev/zero` cannot be read: it has more than 67108864 bytes"):
         read_seed("/dev/zero")
     with pytest.raises(SeedError, match="cannot be read: it is not a valid path"):
         read_seed("a\0b")
+    (tmp_path / "seed.json").write_text('{"x": 1}')
+    with pytest.raises(SeedError, match=r"seed\.json: x: is not a key"):
+        read_seed(tmp_path / "seed.json")
 
 
 TWICE = {
@@ -264,12 +249,6 @@ def test_a_key_that_is_there_twice(text: str) -> None:
     """A duplicate key is an error, because the first value would be lost silently. For YAML the error has the position."""
     with pytest.raises(ValueError, match=TWICE[text]):
         read_text(text.encode(), Anything())
-
-
-def test_what_is_merged_may_be_said_again() -> None:
-    """A YAML merge gives default values, and the object may override them."""
-    text = "a: &a {x: 1, y: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: *b, y: 3}\n"
-    assert read_text(text.encode(), Anything()) == {"a": {"x": 1, "y": 1}, "b": {"x": 2, "y": 1}, "c": {"x": 2, "y": 3}}
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"- " * 20_000 + b"a", b'{"a":' * 100_000])
