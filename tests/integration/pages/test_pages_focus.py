@@ -81,7 +81,7 @@ def test_rows_keep_the_focus(server: OurFlagServer, page: Browser) -> None:
 
 
 LONG = (
-    *(NEW, "/new-flag", "/new-webhook", "/new-context-field", "/segments/new"),
+    *("/flags/a/development/strategies/new", "/new-flag", "/new-webhook", "/new-context-field", "/segments/new"),
     *("/flags/a/copy", "/compare", "/export"),
 )
 IN_VIEW = """(() => {
