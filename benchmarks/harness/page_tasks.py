@@ -46,7 +46,7 @@ OUR_TASKS = (
     Task(
         CREATE,
         (
-            Click("said('a.button', 'New flag')"),
+            Click("said('a.button', 'Create flag')"),
             Write(CREATED),
             Click("one('[name=on][value=production]')"),
             Write("25", "one('[name=rollout]')"),
