@@ -16,10 +16,7 @@ from support import forms
 from support.aio import asynchronous
 from support.same_inputs import forget_literals
 
-COUNTED = {
-    "test_client_specification.py::test_case": "client specification",
-    "test_corpus.py::test_case": "corpus",
-}
+COUNTED = {"test_client_specification.py::test_case": "client specification", "test_corpus.py::test_case": "corpus"}
 """Test → what its cases are called."""
 LINES_OF_A_FAILURE = 25
 PASSED_A_LINE = 1000

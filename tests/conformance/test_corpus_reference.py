@@ -56,10 +56,7 @@ def shape(toggle: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def reference() -> Iterator[Reference]:
     """Run the reference proxy for the tests of this file."""
-    with (
-        fake_upstream({"version": 2, "features": []}) as upstream,
-        processes.reference_proxy(upstream.url, **SETTINGS) as proxy,
-    ):
+    with fake_upstream({"version": 2, "features": []}) as upstream, processes.reference_proxy(upstream.url, **SETTINGS) as proxy:
         yield Reference(upstream, proxy)
 
 

@@ -131,11 +131,7 @@ class Maker:
         """Return a constraint of any operator; its values often occur in the field."""
         operators, fields, values = words.FAMILIES[self.rng.choice(list(words.FAMILIES)[: None if self.chance(0.2) else -1])]
         field = self.rng.choice(fields if self.chance(0.85) else list(words.FIELDS))
-        content: Json = {
-            "contextName": field,
-            "operator": self.rng.choice(operators),
-            "values": self.values(field, values),
-        }
+        content: Json = {"contextName": field, "operator": self.rng.choice(operators), "values": self.values(field, values)}
         if values and not self.chance(0.03):
             content["value"] = self.rng.choice(values if self.chance(0.95) else SINGLE_VALUES)
         for flag in ("inverted", "caseInsensitive"):
@@ -211,12 +207,7 @@ def _random(maker: Maker) -> Json:
     return {"percentage": maker.rollout()}
 
 
-FREQUENCY = {
-    "flexibleRollout": 6,
-    "default": 4,
-    "gradualRolloutRandom": 0.5,
-    "someUnknownStrategy": 1,
-}  # 2 where none is given
+FREQUENCY = {"flexibleRollout": 6, "default": 4, "gradualRolloutRandom": 0.5, "someUnknownStrategy": 1}  # 2 where none is given
 
 # Built-in strategy, or none of them → how its parameters are made.
 STRATEGIES: dict[str, Any] = {

@@ -34,11 +34,7 @@ def with_type(content_type: str | None, body: bytes = b"{}", *headers: str) -> Q
 
 
 BUCKET = {"start": "2026-01-01T00:00:00.000Z", "stop": "2026-01-01T00:01:00.000Z"}
-USAGE = {
-    "appName": "a",
-    "instanceId": "b",
-    "bucket": {**BUCKET, "toggles": {"x": {"yes": 1, "no": 2, "variants": {"v": 1}}}},
-}
+USAGE = {"appName": "a", "instanceId": "b", "bucket": {**BUCKET, "toggles": {"x": {"yes": 1, "no": 2, "variants": {"v": 1}}}}}
 REGISTRATION = {"appName": "a", "interval": 1000, "started": BUCKET["start"], "strategies": ["default"]}
 
 

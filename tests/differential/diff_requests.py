@@ -112,14 +112,7 @@ class Asker:
 
     def context(self) -> Json:
         """Return a context as texts: each standard field may be absent or empty, properties are a few of those there are."""
-        shares = {
-            "userId": 0.8,
-            "sessionId": 0.6,
-            "appName": 0.4,
-            "environment": 0.3,
-            "remoteAddress": 0.8,
-            "currentTime": 0.4,
-        }
+        shares = {"userId": 0.8, "sessionId": 0.6, "appName": 0.4, "environment": 0.3, "remoteAddress": 0.8, "currentTime": 0.4}
         content: Json = {}
         for name, share in shares.items():
             if self.chance(share):

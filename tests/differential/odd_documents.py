@@ -16,14 +16,7 @@ HOST = "odd-host"
 
 def flag(name: str, *strategies: Json, **more: Any) -> Json:
     """Return a feature as a server writes it."""
-    common = {
-        "name": name,
-        "type": "release",
-        "enabled": True,
-        "stale": False,
-        "impressionData": False,
-        "project": "default",
-    }
+    common = {"name": name, "type": "release", "enabled": True, "stale": False, "impressionData": False, "project": "default"}
     return common | {"description": None, "strategies": list(strategies), "variants": [], "dependencies": []} | more
 
 
@@ -104,15 +97,7 @@ BASE: Json = {
     ],
 }  # fmt: skip
 
-ODD_FIELDS = {
-    "7": "seven",
-    "500": "five hundred",
-    "true": "yes",
-    "null": "eu",
-    "undefined": "eu",
-    "odd": "o",
-    "": "blank",
-}
+ODD_FIELDS = {"7": "seven", "500": "five hundred", "true": "yes", "null": "eu", "undefined": "eu", "odd": "o", "": "blank"}
 """Properties with the names that an odd name of a field becomes."""
 
 

@@ -43,15 +43,7 @@ def verdict(found: Findings | None, imported: int) -> str:
     return BROKEN[1] if found is None or found.problems else STRICTER
 
 
-CLEARED = (
-    schema.dependencies,
-    schema.features,
-    schema.tags,
-    schema.segments,
-    schema.events,
-    schema.tokens,
-    schema.users,
-)
+CLEARED = (schema.dependencies, schema.features, schema.tags, schema.segments, schema.events, schema.tokens, schema.users)
 
 
 def people() -> dict[str, Any]:
@@ -211,11 +203,7 @@ def one_round(real: RealServer, ours: OurServer, random: Random, tally: Tally) -
         who, body = request(random, given)
         picked = selection(random)
         target = {"environment": body.get("environment", ""), "project": body.get("project", "")}
-        asked: list[tuple[str, str, Any]] = [
-            ("validate", who, body),
-            ("import", who, body),
-            ("export", "viewer", picked),
-        ]
+        asked: list[tuple[str, str, Any]] = [("validate", who, body), ("import", who, body), ("export", "viewer", picked)]
         asked.append(("export", "admin", target if all(isinstance(each, str) for each in target.values()) else picked))
         judge = Judge(real, ours, who, body, given, tally)
         for operation, by, sent in asked:

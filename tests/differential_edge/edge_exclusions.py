@@ -63,10 +63,7 @@ OTHERS_COUNT = f"{SERVER}: the other strategies still count; Edge turns the flag
 
 EXCLUSIONS: tuple[Exclusion, ...] = (
     Exclusion(
-        "a caller without a session gets one for each list",
-        f"{SERVER}; Edge makes up none",
-        "behaviour: Sessions",
-        without_session,
+        "a caller without a session gets one for each list", f"{SERVER}; Edge makes up none", "behaviour: Sessions", without_session
     ),
     Exclusion(
         "a missing application is the proxy's own",
@@ -116,12 +113,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
         "behaviour: Strategies",
         off_if_constraint(lambda each: each["operator"] not in OPERATORS),
     ),
-    Exclusion(
-        "a missing segment turns off its strategy",
-        OTHERS_COUNT,
-        "behaviour: Strategies",
-        off_if_strategy(lacks_segment),
-    ),
+    Exclusion("a missing segment turns off its strategy", OTHERS_COUNT, "behaviour: Strategies", off_if_strategy(lacks_segment)),
     Exclusion(
         "a value that is none makes its constraint false",
         OTHERS_COUNT,
@@ -135,10 +127,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
         off_if_constraint(lambda each: has_list(each) and each["operator"] not in ("IN", "NOT_IN") and not each.get("values")),
     ),
     Exclusion(
-        "a share above 100 is everybody",
-        f"{SERVER}; Edge turns the flag off",
-        "behaviour: Numbers",
-        off_if_strategy(is_over_100),
+        "a share above 100 is everybody", f"{SERVER}; Edge turns the flag off", "behaviour: Numbers", off_if_strategy(is_over_100)
     ),
     Exclusion(
         "a share is a number as JavaScript reads it",
@@ -176,12 +165,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
         "specification: Variant",
         in_strategies(without_overrides),
     ),
-    Exclusion(
-        "an empty text is no stickiness",
-        f"{SERVER}; Edge hashes it",
-        "behaviour: Stickiness",
-        sticky_to_empty,
-    ),
+    Exclusion("an empty text is no stickiness", f"{SERVER}; Edge hashes it", "behaviour: Stickiness", sticky_to_empty),
     Exclusion(
         "users are listed as the reference splits them",
         "as at `/proxy`: blanks around commas alone are dropped, and so are empty ids; Edge trims each id, and an empty one is one",

@@ -161,10 +161,7 @@ ODD: tuple[Odd, ...] = (
         "a body of the wrong structure is 400",
         "the status of the real server; Edge says 422",
         "dialects: Contexts of the frontend API; decision 0011",
-        (
-            *(b"[]", b"null", b"7", b'"x"'),
-            *(b'{"context": null}', b'{"context": []}', b'{"context": "x"}', b'{"context": 7}'),
-        ),
+        (*(b"[]", b"null", b"7", b'"x"'), *(b'{"context": null}', b'{"context": []}', b'{"context": "x"}', b'{"context": 7}')),
         422,
         400,
     ),
@@ -179,12 +176,7 @@ ODD: tuple[Odd, ...] = (
         "bodies that the real server reads are read",
         "no body, a byte order mark, broken UTF-8, a number that is too large: what one of the two servers answers is no error",
         "decision 0011",
-        (
-            b"",
-            b'\xef\xbb\xbf{"context": {"userId": "7"}}',
-            b'{"context": {"userId": "\xff"}}',
-            b'{"context": {"userId": 1e400}}',
-        ),
+        (b"", b'\xef\xbb\xbf{"context": {"userId": "7"}}', b'{"context": {"userId": "\xff"}}', b'{"context": {"userId": 1e400}}'),
         400,
     ),
     Odd(

@@ -46,10 +46,7 @@ DOCUMENT: Json = {
         flag("users", {"name": "userWithId", "parameters": {"userIds": "\u00a07, 8"}}),
         flag("stickiness", {"name": "flexibleRollout", "parameters": ALL | {"rollout": "50", "stickiness": ""}}),
         flag("overrides", {"name": "flexibleRollout", "parameters": ALL, "variants": variants("userId", BY_USER)}),
-        flag(
-            "sticky",
-            {"name": "flexibleRollout", "parameters": ALL, "variants": variants("region", {**BY_USER, "values": []})},
-        ),
+        flag("sticky", {"name": "flexibleRollout", "parameters": ALL, "variants": variants("region", {**BY_USER, "values": []})}),
         flag("parent", {"name": "default"}),
         flag("child", {"name": "default"}) | {"dependencies": [{"feature": "parent", "variants": ["a"]}]},
     ],

@@ -99,11 +99,7 @@ class Maker:
         Without them an answer is random, or depends on the server's own name.
         """
         pick = self.rng.choice
-        made: Json = {
-            "userId": pick(USERS),
-            "sessionId": pick(["s1", "s2", "s3"]),
-            "appName": pick(["web", "app", "other"]),
-        }
+        made: Json = {"userId": pick(USERS), "sessionId": pick(["s1", "s2", "s3"]), "appName": pick(["web", "app", "other"])}
         for name, values in FIELDS.items():
             if name not in made and self.chance(0.6):
                 made[name] = pick(values)

@@ -98,11 +98,5 @@ def counted(flag: str, **counts: Any) -> dict[str, Any]:
 
 def registration(app: str | None, **more: Any) -> dict[str, Any]:
     """Return a registration. Fields that are None are left out."""
-    plain = {
-        "appName": app,
-        "instanceId": "one",
-        "interval": 1000,
-        "strategies": ["default"],
-        "started": BUCKET["start"],
-    }
+    plain = {"appName": app, "instanceId": "one", "interval": 1000, "strategies": ["default"], "started": BUCKET["start"]}
     return {name: value for name, value in {**plain, **more}.items() if value is not None}

@@ -182,12 +182,7 @@ METRICS, REGISTER = f"{URL}/client/metrics", f"{URL}/client/register"
 report = Caller(METRICS, WEB).post
 OF_A_PAGE = (ours.REPORTS_ARE_OK, ours.PAGES_HAVE_NO_NAME)
 UNREGISTERED = (ours.REPORTS_ARE_OK, ours.PAGES_REGISTER_NOTHING)
-IMPACT = {
-    "name": "page_clicks",
-    "help": "Clicks.",
-    "type": "counter",
-    "samples": [{"labels": {"place": "top"}, "value": 3}],
-}
+IMPACT = {"name": "page_clicks", "help": "Clicks.", "type": "counter", "samples": [{"labels": {"place": "top"}, "value": 3}]}
 REPORTS = (
     report("counts", usage("page", "always"), counts="always", but=OF_A_PAGE),
     report(

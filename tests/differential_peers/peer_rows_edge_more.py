@@ -79,12 +79,7 @@ def bulk(*metrics: dict[str, Any]) -> dict[str, Any]:
     return {"applications": [application], "metrics": list(metrics)}
 
 
-GAUGE = {
-    "name": "queue_length",
-    "help": "Length.",
-    "type": "gauge",
-    "samples": [{"labels": {"queue": "a"}, "value": 7}],
-}
+GAUGE = {"name": "queue_length", "help": "Length.", "type": "gauge", "samples": [{"labels": {"queue": "a"}, "value": 7}]}
 NANOSECONDS = {**BUCKET, "start": "2026-01-01T00:00:00.123456789Z", "toggles": {"several": {"yes": 2, "no": 1}}}
 REPORTS = (
     report("a report of a service", usage("service", "in-segment"), counts="in-segment", but=(ours.EMPTY_ACCEPTED,)),

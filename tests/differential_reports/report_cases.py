@@ -45,12 +45,7 @@ def metrics() -> dict[str, Any]:
 def impact() -> dict[str, Any]:
     """Return impact metrics, a counter and a histogram, without counts of flags."""
     counter = {"name": "orders", "help": "h", "type": "counter", "samples": [{"labels": {"a": "b"}, "value": 3}]}
-    sample = {
-        "labels": {"a": "b"},
-        "count": 2,
-        "sum": 3.5,
-        "buckets": [{"le": 1, "count": 1}, {"le": "+Inf", "count": 2}],
-    }
+    sample = {"labels": {"a": "b"}, "count": 2, "sum": 3.5, "buckets": [{"le": 1, "count": 1}, {"le": "+Inf", "count": 2}]}
     histogram = {"name": "seconds", "help": "h", "type": "histogram", "samples": [sample]}
     bucket = {"start": START, "stop": STOP, "toggles": {}}
     return {**NAMES, "bucket": bucket, "impactMetrics": [counter, histogram]}

@@ -113,10 +113,7 @@ def fill(database: Path) -> None:
 def server_of(database: Path, before: Sequence[object] = ()) -> Iterator[OurFlagServer]:
     """Run a server on a database that was filled; its log is JSON."""
     options: dict[str, Any] = {"JSON_LOGGER": "true", "LOG_LEVEL": "info"}
-    with (
-        scratch() as home,
-        our_flag_server(database=str(database), folder=home, seeded=False, before=before, **options) as server,
-    ):
+    with scratch() as home, our_flag_server(database=str(database), folder=home, seeded=False, before=before, **options) as server:
         yield server
 
 

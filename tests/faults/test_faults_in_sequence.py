@@ -122,10 +122,7 @@ class ProxyLifecycle(RuleBasedStateMachine):
         self.doubt = False
         self.around.replies["features"] = fault.answer
         options = self.around.options(
-            metrics_interval=0,
-            upstream_timeout=UPSTREAM_MS,
-            storage_provider=self.store,
-            exp_server_side_sdk_config_tokens=TOKEN,
+            metrics_interval=0, upstream_timeout=UPSTREAM_MS, storage_provider=self.store, exp_server_side_sdk_config_tokens=TOKEN
         )
         self.proxy: Proxy = await self.life.enter_async_context(self.around.proxy(options, ready=False))
         await self.around.waits(1)

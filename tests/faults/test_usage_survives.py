@@ -93,11 +93,7 @@ def test_several_processes_start_together(upstream: FakeUpstream, tmp_path: Path
         assert proxy.program.stop() == 0
     upstream.replies.clear()
     storage = tmp_path.as_uri()
-    with (
-        reporting(upstream, storage) as one,
-        reporting(upstream, storage) as two,
-        reporting(upstream, storage) as three,
-    ):
+    with reporting(upstream, storage) as one, reporting(upstream, storage) as two, reporting(upstream, storage) as three:
         upstream.wait(lambda: counted(upstream) == 20)
         for number, proxy in enumerate((one, two, three)):
             ask(proxy, 1)

@@ -31,11 +31,7 @@ from fuzzing.rows import Row
 from support.processes import Called as Called
 
 SECRET = "s3cr3t-marker"
-ENOUGH = {
-    "FLAGSVC_URL": "http://127.0.0.1:9/api",
-    "FLAGSVC_API_TOKEN": SECRET,
-    "FLAGSVC_PROXY_CLIENT_KEYS": SECRET + "-key",
-}
+ENOUGH = {"FLAGSVC_URL": "http://127.0.0.1:9/api", "FLAGSVC_API_TOKEN": SECRET, "FLAGSVC_PROXY_CLIENT_KEYS": SECRET + "-key"}
 """An environment that is enough for a start."""
 
 

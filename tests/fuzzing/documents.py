@@ -83,11 +83,7 @@ def valid() -> dict[str, Any]:
 def bystanders() -> list[dict[str, Any]]:
     """Return toggles that depend on nothing else in a document."""
     sea = [{"name": "blue", "weight": 1, "payload": {"type": "string", "value": "sea"}}]
-    strategies: tuple[Any, ...] = (
-        [],
-        [{"name": "userWithId", "parameters": {"userIds": "nobody"}}],
-        [{"name": "default"}],
-    )
+    strategies: tuple[Any, ...] = ([], [{"name": "userWithId", "parameters": {"userIds": "nobody"}}], [{"name": "default"}])
     variants: tuple[list[Any], ...] = ([], [], sea)
     return [
         {"name": name, "enabled": True, "strategies": strategy, "variants": variant}

@@ -10,20 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 FIELDS = ("appName", "environment", "userId", "sessionId", "remoteAddress", "currentTime", "properties", "toggles", "context")
-PROPERTIES = (
-    "plan",
-    "region",
-    "appVersion",
-    "a",
-    "__proto__",
-    "constructor",
-    "toString",
-    "",
-    "0",
-    "ключ",
-    "🧦",
-    "x" * 300,
-)
+PROPERTIES = ("plan", "region", "appVersion", "a", "__proto__", "constructor", "toString", "", "0", "ключ", "🧦", "x" * 300)
 NAMES = ("dark-mode", "banner-text", "new-checkout", "search-backend", "nowhere", "", "disabled", "\ufffd", "a\u0000b")
 
 names = st.sampled_from(FIELDS + PROPERTIES) | st.text(max_size=8)

@@ -18,10 +18,7 @@ from flagsvc.cli import main
 from flagsvc.cli.parser import find_command, open_command, split_command
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [
-    ROOT / "README.md",
-    *(page for name in ("how-to", "reference") for page in sorted((ROOT / "docs" / name).glob("*.md"))),
-]
+PAGES = [ROOT / "README.md", *(page for name in ("how-to", "reference") for page in sorted((ROOT / "docs" / name).glob("*.md")))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE_NAME = re.compile(r"# (\w+\.(?:py|env|yaml))\n")
 ENOUGH = {"FLAGSVC_URL": "http://127.0.0.1:9/api", "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}

@@ -10,10 +10,7 @@ from support.processes import ROOT
 
 COMMAND = re.compile(r"pip install ((?:--[a-z-]+ )*)(['\"]?(?:flagsvc|\.)(?:\[([a-z,]+)\])?['\"]?)(?![\w./])")
 """A command that installs flagsvc: its options, what it installs, and the extras."""
-PAGES = (
-    *("README.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "Dockerfile", "compose.yaml", "docs", "src"),
-    "examples",
-)
+PAGES = (*("README.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "Dockerfile", "compose.yaml", "docs", "src"), "examples")
 SUFFIXES = (".md", ".py", ".html", ".toml", ".yaml", "")
 
 

@@ -54,12 +54,7 @@ def test_the_costs_in_the_readme_are_of_the_run_that_is_kept() -> None:
     assert {version for _, version in named} <= set(versions.values())
 
 
-WRITTEN = {
-    "installing": "INSTALLING",
-    "edge_page": "EDGE_PAGE",
-    "real_page": "REAL_PAGE",
-    "reference_page": "REFERENCE_PAGE",
-}
+WRITTEN = {"installing": "INSTALLING", "edge_page": "EDGE_PAGE", "real_page": "REAL_PAGE", "reference_page": "REFERENCE_PAGE"}
 """Function that writes the generated part of a page → the name of the page."""
 
 

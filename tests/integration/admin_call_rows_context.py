@@ -35,11 +35,7 @@ FIELDS = [
     post(
         PATH,
         field(
-            "full",
-            description="d",
-            stickiness=True,
-            sortOrder=7,
-            legalValues=[{"value": "a", "description": "x"}, {"value": "b"}],
+            "full", description="d", stickiness=True, sortOrder=7, legalValues=[{"value": "a", "description": "x"}, {"value": "b"}]
         ),
     ),
     get(f"{PATH}/full"),
@@ -168,10 +164,7 @@ STRATEGY_TYPES = [
     post(TYPES, {"name": "y", "parameters": [parameter(kind="nope")]}),
     post(TYPES, {"name": "y", "parameters": [parameter("")]}),
     post(TYPES, {"name": "y", "parameters": [{"type": "string"}]}),
-    post(
-        TYPES,
-        {"name": "nul", "title": None, "description": None, "parameters": [parameter(description=None, required=None)]},
-    ),
+    post(TYPES, {"name": "nul", "title": None, "description": None, "parameters": [parameter(description=None, required=None)]}),
     post(TYPES, {"name": "twice", "parameters": [parameter(), parameter()]}),
     post(TYPES, {"name": "...", "parameters": [], "zzz": 1}),
     get(TYPES),

@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.admin_call_rows import (
-    ADMIN,
-    MEMBER,
-    OWNER,
-    READER,
-    WRITER,
-    IntendedDifference,
-    Step,
-    delete,
-    get,
-    post,
-    put,
-)
+from support.admin_call_rows import ADMIN, MEMBER, OWNER, READER, WRITER, IntendedDifference, Step, delete, get, post, put
 
 PATH = "/api/admin/segments"
 OF = f"{PATH}/strategies"
@@ -153,16 +141,8 @@ WITH_STRATEGIES = [
         "nosuch",
         ours=IntendedDifference(404, "Could not find strategy with id nosuch", 201, "nothing is set of what does not exist"),
     ),
-    use(
-        "nosuch",
-        "{first}",
-        ours=IntendedDifference(404, "Could not find strategy with id nosuch", 500, "nor with segments"),
-    ),
-    use(
-        "{used}",
-        99999,
-        ours=IntendedDifference(404, 'No segment exists with ID "99999"', 500, "a reference to nothing"),
-    ),
+    use("nosuch", "{first}", ours=IntendedDifference(404, "Could not find strategy with id nosuch", 500, "nor with segments")),
+    use("{used}", 99999, ours=IntendedDifference(404, 'No segment exists with ID "99999"', 500, "a reference to nothing")),
     use("{used}", 1, 2, 3, 4, 5, 6),
     use("{used}", "x"),
     post(OF, {"projectId": "default", "environmentId": "development", "segmentIds": []}),

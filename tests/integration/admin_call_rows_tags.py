@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.admin_call_rows import (
-    ADMIN,
-    BOSS,
-    MEMBER,
-    OWNER,
-    READER,
-    WRITER,
-    IntendedDifference,
-    Step,
-    delete,
-    get,
-    post,
-    put,
-)
+from support.admin_call_rows import ADMIN, BOSS, MEMBER, OWNER, READER, WRITER, IntendedDifference, Step, delete, get, post, put
 
 TYPES = "/api/admin/tag-types"
 PATH = "/api/admin/tags"
@@ -97,15 +84,9 @@ TAG_TYPES = [
 TAGS = [
     get(PATH),
     post(PATH, tag("one")),
+    post(PATH, tag("one"), ours=IntendedDifference(409, "A tag of simple:one already exists", 409, "theirs shows no value")),
     post(
-        PATH,
-        tag("one"),
-        ours=IntendedDifference(409, "A tag of simple:one already exists", 409, "theirs shows no value"),
-    ),
-    post(
-        PATH,
-        tag("one", "nosuch"),
-        ours=IntendedDifference(400, "Tag type 'nosuch' does not exist", 500, "a reference to nothing"),
+        PATH, tag("one", "nosuch"), ours=IntendedDifference(400, "Tag type 'nosuch' does not exist", 500, "a reference to nothing")
     ),
     post(PATH, tag("😀😀"), ours=IntendedDifference(201, "", 500, "theirs puts it into a header as it is")),
     *[

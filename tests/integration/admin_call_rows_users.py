@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.admin_call_rows import (
-    ADMIN,
-    BOSS,
-    MEMBER,
-    OWNER,
-    READER,
-    WRITER,
-    IntendedDifference,
-    delete,
-    get,
-    post,
-    put,
-)
+from support.admin_call_rows import ADMIN, BOSS, MEMBER, OWNER, READER, WRITER, IntendedDifference, delete, get, post, put
 
 PATH = "/api/admin/user-admin"
 TAKEN = IntendedDifference(
@@ -122,11 +110,7 @@ TOKENS = [
     get(API_TOKENS, ADMIN, ours=ALL),
     post(API_TOKENS, {"tokenName": "one", "type": "client"}, OWNER, keep="one"),
     post(API_TOKENS, {"tokenName": "two", "type": "FRONTEND", "environment": "production"}, MEMBER, keep="two"),
-    post(
-        API_TOKENS,
-        {"tokenName": "three", "type": "backend", "expiresAt": "2030-01-01T00:00:00Z", "projects": ["other"]},
-        WRITER,
-    ),
+    post(API_TOKENS, {"tokenName": "three", "type": "backend", "expiresAt": "2030-01-01T00:00:00Z", "projects": ["other"]}, WRITER),
     post(API_TOKENS, {"tokenName": "four", "type": "backend", "project": "other", "more": 1}, ADMIN),
     post(API_TOKENS, {"tokenName": "five", "type": "backend"}, READER),
     *[post(API_TOKENS, {"tokenName": "bad", "type": kind}) for kind in ("admin", "", "personal", 5)],
@@ -155,9 +139,4 @@ TOKENS = [
 ]
 """In another project the real server's open-source edition lets only admin tokens do anything."""
 
-TABLES = {
-    "users": USERS,
-    "people": PEOPLE,
-    "the only administrator": THE_ONLY_ADMINISTRATOR,
-    "tokens of a project": TOKENS,
-}
+TABLES = {"users": USERS, "people": PEOPLE, "the only administrator": THE_ONLY_ADMINISTRATOR, "tokens of a project": TOKENS}

@@ -47,8 +47,7 @@ class Use(NamedTuple):
 
 
 BY_SDK = Use(
-    [True, True, True, False, False],
-    {"asked": Counts(3, 0, {}), "off": Counts(0, 1, {}), "variant": Counts(1, 0, {"green": 1})},
+    [True, True, True, False, False], {"asked": Counts(3, 0, {}), "off": Counts(0, 1, {}), "variant": Counts(1, 0, {"green": 1})}
 )
 """Three questions for the first flag, one each for a flag that is off and an unknown one, and one for a variant."""
 

@@ -106,10 +106,7 @@ while not select.select([sys.stdin], [], [], 0.05)[0]:  # the end of standard in
 @contextmanager
 def node_clients(script: str, package: str, taps: list[tuple[Row, HttpTap]]) -> Iterator[list[Client]]:
     """Run clients of an npm package."""
-    with (
-        processes.node_script(package, USE + WATCH + script, package, plan(taps)) as program,
-        clients_of(program, taps) as clients,
-    ):
+    with processes.node_script(package, USE + WATCH + script, package, plan(taps)) as program, clients_of(program, taps) as clients:
         yield clients
 
 

@@ -150,11 +150,7 @@ class EdgeWatcher(Watcher):
         """Report what an SDK would. Returns the answers that it had, and the variant."""
         now = datetime.now(UTC).isoformat()
         counts = {f"{self.row.id}.{name}": each._asdict() for name, each in BY_SDK.counts.items()}
-        report = {
-            "appName": self.row.reports_as,
-            "instanceId": "page",
-            "bucket": {"start": now, "stop": now, "toggles": counts},
-        }
+        report = {"appName": self.row.reports_as, "instanceId": "page", "bucket": {"start": now, "stop": now, "toggles": counts}}
         url = self.address + "/client/metrics"
         taken = ask(url, method="POST", headers={"Authorization": self.key}, body=report)
         assert taken.status == 202, taken

@@ -76,11 +76,7 @@ def test_a_small_run_of_ours_alone(tmp_path: Path, measured: Callable[[str], Any
 def test_the_limit_and_what_is_mounted(tmp_path: Path, measured: Callable[[str], Any]) -> None:
     """The cache gives all answers of the repeated users and none of the others. An empty application stands beside ours."""
     cells = [Cell(**each) for each in measured("limit,mounted")["cells"]]
-    assert {(each.server, each.users) for each in cells if each.part == "limit"} == {
-        (OURS, 0),
-        (OURS, REPEATED),
-        (NO_CLASSES, 0),
-    }
+    assert {(each.server, each.users) for each in cells if each.part == "limit"} == {(OURS, 0), (OURS, REPEATED), (NO_CLASSES, 0)}
     assert {each.server for each in cells if each.part == "mounted"} == {EMPTY_ASGI, MOUNTED}
     assert "| mounted (ASGI), 10 flags | at most 10 µs" in (tmp_path / "proxy.md").read_text()
 

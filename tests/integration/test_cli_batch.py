@@ -113,10 +113,7 @@ def test_round_trip(peer: Peer, tmp_path: Path) -> None:
 
 def test_a_data_set_that_is_refused(peer: Peer, tmp_path: Path) -> None:
     """After errors, missing permissions or schema violations there is no import. Each message names its item."""
-    wrong = DATA | {
-        "segments": [{"id": 77, "name": "nobody"}],
-        "featureStrategies": [{"name": "own", "featureName": "x"}],
-    }
+    wrong = DATA | {"segments": [{"id": 77, "name": "nobody"}], "featureStrategies": [{"name": "own", "featureName": "x"}]}
     saved(tmp_path, {"project": "default", "environment": "development", "data": wrong})
     called = peer.run(tmp_path, "import", "flags.json", "--yes")
     assert called.code == 1 and called.out.endswith("nothing was imported: the server would refuse it\n")

@@ -16,17 +16,7 @@ from pathlib import Path
 import pytest
 
 from support.pki import HOST, Authority, written
-from support.processes import (
-    KEY,
-    ROOT,
-    answers,
-    clean_environment,
-    flagsvc,
-    free_port,
-    our_proxy,
-    proxy_environment,
-    running,
-)
+from support.processes import KEY, ROOT, answers, clean_environment, flagsvc, free_port, our_proxy, proxy_environment, running
 from support.waiting import wait_until
 from support.worker_pools import samples
 
@@ -107,10 +97,7 @@ def test_those_that_never_shake_hands_count(tmp_path: Path) -> None:
     context = authority.client()
     limits = {"FLAGSVC_MAX_CONNECTIONS": "10", "FLAGSVC_TLS_HANDSHAKE_TIMEOUT": "300"}
     certificate = {"FLAGSVC_TLS_CERT": written(tmp_path, "own.pem", authority.issue().both)}
-    with (
-        our_proxy(document(tmp_path), wait_ready=False, **limits, **certificate) as proxy,
-        contextlib.ExitStack() as kept,
-    ):
+    with our_proxy(document(tmp_path), wait_ready=False, **limits, **certificate) as proxy, contextlib.ExitStack() as kept:
         proxy.program.wait(lambda: "flagsvc ready" in proxy.program.output(), "ready")
         served = kept.enter_context(secured(proxy.port, context))
         assert status(served) == 200

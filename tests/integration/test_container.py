@@ -291,10 +291,7 @@ def test_the_compose_file() -> None:
     wanted = interpolated(proxy["environment"]["FLAGSVC_API_TOKEN"], {"FLAG_UPSTREAM_SECRET": "b" * 48})
     assert wanted == tokens[1]["secret"]
     [seed] = server["configs"]
-    assert server["command"] == ["server"] and seed == {
-        "source": "seed",
-        "target": server["environment"]["FLAGSVC_SEED"],
-    }
+    assert server["command"] == ["server"] and seed == {"source": "seed", "target": server["environment"]["FLAGSVC_SEED"]}
     assert server["environment"]["FLAGSVC_SEED_MODE"] == "add", "a changed secret works, and ends no start"
     assert proxy["environment"]["FLAGSVC_URL"] == "http://flag-server:4242/api"
     assert proxy["volumes"] == ["proxy-state:/state"]

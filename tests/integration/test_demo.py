@@ -57,13 +57,7 @@ def test_the_demo(number: int) -> None:
     """
     with scratch() as folder, demo(folder) as program:
         text = program.output()
-        for line in (
-            "flagsvc imported: 13 new",
-            "flagsvc ready: 13 toggles",
-            "new-checkout",
-            "express-payment",
-            "variant vector",
-        ):
+        for line in ("flagsvc imported: 13 new", "flagsvc ready: 13 toggles", "new-checkout", "express-payment", "variant vector"):
             assert line in text
         assert "opening-hours-chat" in text or "gold-support" in text, "custom code took part"
         assert program.process.poll() is None and not any(refused(port) for port in ports_of(program))
@@ -86,11 +80,7 @@ def running_demo() -> Iterator[Program]:
 def test_two_demos(running_demo: Program) -> None:
     """The second one uses another port, with any options of another proxy in its environment."""
     other = {"PORT": "1", "FLAGSVC_PROJECT_NAME": "none", "UNLEASH_URL": "http://127.0.0.1:1", "PROXY_BASE_PATH": "/x"}
-    other |= {
-        "DATABASE_URL": "postgres://nobody@127.0.0.1:1/none",
-        "HTTP_PROXY": "http://127.0.0.1:1",
-        "BASE_URI_PATH": "/y",
-    }
+    other |= {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/none", "HTTP_PROXY": "http://127.0.0.1:1", "BASE_URI_PATH": "/y"}
     with scratch() as folder, demo(folder, **other) as second:
         assert len({*ports_of(running_demo), *ports_of(second)}) == 4
         assert "13 toggles" in second.output()
@@ -104,10 +94,7 @@ def test_a_port_that_somebody_takes_first(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(demo_module, "is_free", lambda port, really=demo_module.is_free: next(found, None) or really(port))
     with scratch() as folder, demo_module.everywhere(0) as taken:
         first = taken.getsockname()[1]
-        with demo_module.listening("server", first, lambda port: demo_module.server_environment(port, folder)) as (
-            _,
-            port,
-        ):
+        with demo_module.listening("server", first, lambda port: demo_module.server_environment(port, folder)) as (_, port):
             assert first < port < first + 100
             assert not refused(port)
 

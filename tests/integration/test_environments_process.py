@@ -17,12 +17,7 @@ from support.worker_pools import document, workers
 
 NOTHING = {"UNLEASH_API_TOKEN": "", "UNLEASH_PROXY_CLIENT_KEYS": "", "EXP_SERVER_SIDE_SDK_CONFIG_TOKENS": ""}
 """Without keys and tokens of the process."""
-QUICK = {
-    "FLAGSVC_WATCH_INTERVAL": "1",
-    "FLAGSVC_KEY_OVERLAP": "600",
-    "LOG_LEVEL": "info",
-    "FLAGSVC_FETCH_INTERVAL": "200",
-}
+QUICK = {"FLAGSVC_WATCH_INTERVAL": "1", "FLAGSVC_KEY_OVERLAP": "600", "LOG_LEVEL": "info", "FLAGSVC_FETCH_INTERVAL": "200"}
 EACH_WORKER = 8
 """Requests with connections of their own: of several workers each gets one, most likely."""
 SECRETS = ("client-key", "api-token", "sdk-token")

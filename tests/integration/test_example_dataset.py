@@ -70,11 +70,7 @@ def contexts() -> Iterator[Context]:
     users = (None, *map(str, range(60)), "a@testers.example", "developer@shop.example")
     for number, user in enumerate(users):
         region, now = REGIONS[number % len(REGIONS)], TIMES[number % len(TIMES)]
-        properties = {
-            "appVersion": f"4.{number % 4}.0",
-            "basket": str(number),
-            "tier": "gold" if number % 2 else "none",
-        }
+        properties = {"appVersion": f"4.{number % 4}.0", "basket": str(number), "tier": "gold" if number % 2 else "none"}
         properties |= {"region": region} if region else {}
         properties |= {"coupon": "ship-it"} if number % 3 else {}
         address = "10.1.2.3" if number % 4 else "203.0.113.7"

@@ -79,12 +79,7 @@ def test_the_reference(way: str, tmp_path: Path) -> None:
     """
     port = free_port()
     with fake_upstream(DOCUMENT) as upstream:
-        env = {
-            "UNLEASH_URL": upstream.url,
-            "UNLEASH_API_TOKEN": TOKEN,
-            "UNLEASH_PROXY_CLIENT_KEYS": KEY,
-            "PORT": str(port),
-        }
+        env = {"UNLEASH_URL": upstream.url, "UNLEASH_API_TOKEN": TOKEN, "UNLEASH_PROXY_CLIENT_KEYS": KEY, "PORT": str(port)}
         written = migrate(tmp_path, "--format", "variables", **env)
         pairs = [line.partition("=") for line in written.splitlines() if line and not line.startswith("#")]
         variables = {name: value for name, _, value in pairs}

@@ -247,10 +247,7 @@ def test_without_a_lifespan_in_a_process(upstream: FakeUpstream, number: int, po
     """
     port = free_port()
     env = {"UPSTREAM": upstream.url, "PORT": str(port), "PYTHONPATH": str(ROOT / "src")}
-    with (
-        scratch() as folder,
-        running("bare", [sys.executable, "-c", WITHOUT_LIFESPAN], env=env, folder=folder) as program,
-    ):
+    with scratch() as folder, running("bare", [sys.executable, "-c", WITHOUT_LIFESPAN], env=env, folder=folder) as program:
         program.wait(lambda: answers(f"http://127.0.0.1:{port}/flags/proxy/health"), "ready")
         assert look_up(f"http://127.0.0.1:{port}/flags/proxy", "first").status == 200
         program.stop(number)

@@ -36,11 +36,7 @@ def script(old: str, new: str) -> str:
 
 def test_the_page(tmp_path: Path) -> None:
     """A whole server goes from the real one to ours, then a project, then flags to the next environment, then from a file."""
-    with (
-        processes.postgresql() as database,
-        processes.unleash_server(database) as real,
-        flagservers.our_flag_server() as ours,
-    ):
+    with processes.postgresql() as database, processes.unleash_server(database) as real, flagservers.our_flag_server() as ours:
         root = real.url.removesuffix("/api")
         token = processes.personal_token(real)
         body = {"project": "default", "environment": "development", "data": DATA}
@@ -64,10 +60,7 @@ def test_the_page(tmp_path: Path) -> None:
         ("dark-mode", "On for everybody"),
         ("new-checkout", None),
     ]
-    assert {item["name"]: item["enabled"] for item in found["featureEnvironments"]} == {
-        "dark-mode": True,
-        "new-checkout": True,
-    }
+    assert {item["name"]: item["enabled"] for item in found["featureEnvironments"]} == {"dark-mode": True, "new-checkout": True}
     assert [item["name"] for item in found["featureStrategies"]] == ["default", "default"]
     moved = json.loads((tmp_path / "flags.json").read_text())
     assert [item["name"] for item in moved["features"]] == ["dark-mode", "new-checkout"]

@@ -36,18 +36,11 @@ def test_there_and_back(tmp_path: Path, count: int, contexts: int) -> None:
 
     On the way back the project lacks an environment; then a flag is archived there, and a description goes here.
     """
-    with (
-        processes.postgresql() as database,
-        processes.unleash_server(database) as first,
-        flagservers.our_flag_server() as second,
-    ):
+    with processes.postgresql() as database, processes.unleash_server(database) as first, flagservers.our_flag_server() as second:
         real, ours = moving.real(first), moving.ours(second)
         names = moving.filled(real, count)
         real.admin("/projects/default/features/flag-10", method="DELETE")
-        for user in (
-            user_step({"username": "anna", "email": "anna@example.com"}, 2),
-            user_step({"email": "carl@example.com"}, 3),
-        ):
+        for user in (user_step({"username": "anna", "email": "anna@example.com"}, 2), user_step({"email": "carl@example.com"}, 3)):
             real.admin("/user-admin", user.requests[0].body)
         asked = moving.contexts(contexts)
         before = moving.evaluated(real, names, asked)
@@ -190,11 +183,7 @@ def stored_values(server: Server) -> set[str]:
 
 def test_to_a_server_that_refuses_them(tmp_path: Path) -> None:
     """The dry run and the run name the same flags. With --skip-failing the others are moved, and exit code 1 stays."""
-    with (
-        processes.postgresql() as database,
-        processes.unleash_server(database) as first,
-        flagservers.our_flag_server() as second,
-    ):
+    with processes.postgresql() as database, processes.unleash_server(database) as first, flagservers.our_flag_server() as second:
         real, ours = moving.real(first), moving.ours(second)
         filled(ours)
         assert stored_values(ours) == {"1.2.3+b"}

@@ -113,10 +113,7 @@ def test_node_sdk(upstream: FakeUpstream) -> None:
         upstream.wait(lambda: upstream.received(METRICS, 503))
         upstream.replies.clear()
         upstream.wait(lambda: samples(upstream, "sales"))
-        assert sums(upstream, "sales") == {
-            OWN: 3,
-            tuple(sorted([*OWN, ("on", "enabled"), ("with-variant", "green")])): 2,
-        }
+        assert sums(upstream, "sales") == {OWN: 3, tuple(sorted([*OWN, ("on", "enabled"), ("with-variant", "green")])): 2}
         assert [sample["value"] for sample in samples(upstream, "load")] == [0.5]
         [histogram] = samples(upstream, "time")
         assert (histogram["count"], histogram["sum"], histogram["buckets"]) == (2, 9.5, HISTOGRAM)

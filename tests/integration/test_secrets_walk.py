@@ -122,12 +122,7 @@ ASKED: tuple[tuple[str, str, dict[str, str], object], ...] = (
     ("POST", "/proxy", {"Authorization": CLIENT}, {"toggles": {CLIENT: SERVER}}),
     ("POST", "/proxy", {"Authorization": CLIENT, "Content-Type": SERVER}, {}),
     ("POST", "/proxy", {"Authorization": CLIENT}, CLIENT.encode()),
-    (
-        "POST",
-        "/proxy/client/metrics",
-        {"Authorization": CLIENT},
-        {"appName": CLIENT, "instanceId": SERVER, "bucket": TOKEN},
-    ),
+    ("POST", "/proxy/client/metrics", {"Authorization": CLIENT}, {"appName": CLIENT, "instanceId": SERVER, "bucket": TOKEN}),
     ("POST", "/proxy/client/register", {"Authorization": SERVER}, {"appName": CLIENT, "interval": SERVER}),
     ("OPTIONS", "/proxy", {"Origin": f"https://{CLIENT}", "Access-Control-Request-Headers": CLIENT}, None),
 )
@@ -298,10 +293,7 @@ def test_a_broken_value_is_not_quoted(tmp_path: Path) -> None:
     for name in addresses:
         for value in BROKEN_URLS:
             outputs.take(name, shown(commands.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value})))
-            outputs.take(
-                name,
-                shown(commands.call(["proxy", "--port", "x"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value})),
-            )
+            outputs.take(name, shown(commands.call(["proxy", "--port", "x"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value})))
     outputs.check()
 
 

@@ -18,19 +18,7 @@ import pytest
 from flagsvc.cli.health import ProbeTarget, probe_status
 from support.fake_upstream import FakeUpstream, Reply
 from support.pki import HOST, Authority, serial, written
-from support.processes import (
-    KEY,
-    LISTENING,
-    Program,
-    Proxy,
-    answers,
-    ask,
-    call,
-    flagsvc,
-    free_port,
-    proxy_environment,
-    running,
-)
+from support.processes import KEY, LISTENING, Program, Proxy, answers, ask, call, flagsvc, free_port, proxy_environment, running
 from support.waiting import threads, wait_until
 from support.worker_pools import workers
 

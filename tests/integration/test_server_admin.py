@@ -13,15 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from flagsvc.server.api.admin import (
-    dependencies,
-    environments,
-    feature_environments,
-    features,
-    projects,
-    search,
-    strategies,
-)
+from flagsvc.server.api.admin import dependencies, environments, feature_environments, features, projects, search, strategies
 from flagsvc.server.api.pipeline import Router
 from flagsvc.server.api.routes import ROUTES
 from support import admin_calls as some
@@ -42,15 +34,7 @@ PARTS = (
     some.LISTS,
 )
 ROWS = tuple(itertools.chain(*PARTS))
-MODULES = (
-    dependencies,
-    environments,
-    feature_environments,
-    features,
-    projects,
-    search,
-    strategies,
-)
+MODULES = (dependencies, environments, feature_environments, features, projects, search, strategies)
 OURS = {
     *("createEnvironment", "removeEnvironment", "updateEnvironment", "validateEnvironmentName"),
     *("createProject", "deleteProject", "updateProject", "updateProjectEnterpriseSettings", "validateProject"),

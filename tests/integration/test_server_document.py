@@ -52,21 +52,7 @@ QUERIES = [
     "?tag=", "?tag=simple", "?tag=&tag=simple:red", "?project=a%20b", "?project=default&project=a%20b", "?project=.",
     "?namePrefix=a&namePrefix=b", "?tag=x&project=a%20b&namePrefix=", "?tag[]=simple:red", "?project[0]=other",
 ]  # fmt: skip
-VERSIONS = [
-    "",
-    "4.1.9",
-    "4.2.0-beta",
-    "4.2.0",
-    "5.1.9",
-    "v5.0.0",
-    "abc",
-    "5",
-    "5.1",
-    "5.1.0+x",
-    "05.1.0",
-    "5.1.0-01",
-    "5.1.0.0",
-]
+VERSIONS = ["", "4.1.9", "4.2.0-beta", "4.2.0", "5.1.9", "v5.0.0", "abc", "5", "5.1", "5.1.0+x", "05.1.0", "5.1.0-01", "5.1.0.0"]
 OPERATORS = ["IN", "NOT_IN", "STR_CONTAINS", "NUM_GT", "DATE_AFTER", "SEMVER_EQ"]
 TAGS = [("simple", "red"), ("simple", "blue"), ("team", "a")]
 

@@ -23,13 +23,7 @@ SET: dict[str, Any] = {
     "features": [{"name": "brought", "type": "release", "description": "d", "stale": False}],
     "featureStrategies": [{"name": "default", "featureName": "brought", "parameters": {}, "constraints": []}],
     "featureEnvironments": [
-        {
-            "enabled": True,
-            "featureName": "brought",
-            "environment": "development",
-            "name": "brought",
-            "variants": [VARIANT],
-        }
+        {"enabled": True, "featureName": "brought", "environment": "development", "name": "brought", "variants": [VARIANT]}
     ],
     "contextFields": [{"name": "region", "legalValues": [{"value": "eu"}]}],
     "featureTags": [{"featureName": "brought", "tagType": "area", "tagValue": "cart"}],
@@ -78,10 +72,7 @@ CHANGES: dict[str, tuple[Step, ...]] = {
         put(f"{HERE}/strategies/{{first}}", {"name": "flexibleRollout", "parameters": ROLLOUT, "title": "T"}),
         Step("PATCH", f"{HERE}/strategies/{{first}}", [{"op": "replace", "path": "/title", "value": "TT"}]),
         post(f"{HERE}/strategies", {"name": "default"}, who=ADMIN, keep="second"),
-        post(
-            f"{HERE}/strategies/set-sort-order",
-            [{"id": "{second}", "sortOrder": 0}, {"id": "{first}", "sortOrder": 1}],
-        ),
+        post(f"{HERE}/strategies/set-sort-order", [{"id": "{second}", "sortOrder": 0}, {"id": "{first}", "sortOrder": 1}]),
         post(f"{HERE}/on"),
         post(f"{HERE}/on"),
         post(f"{F}/fresh/environments/production/on"),
@@ -173,11 +164,7 @@ CHANGES: dict[str, tuple[Step, ...]] = {
         post("/api/admin/maintenance", {"enabled": False}),
     ),
     "tokens and users": (
-        post(
-            "/api/admin/api-tokens",
-            {"tokenName": "t", "type": "backend", "projects": ["default", "other"]},
-            keep="token",
-        ),
+        post("/api/admin/api-tokens", {"tokenName": "t", "type": "backend", "projects": ["default", "other"]}, keep="token"),
         put("/api/admin/api-tokens/{token}", {"expiresAt": LATER}),
         delete("/api/admin/api-tokens/{token}"),
         post("/api/admin/user/tokens", {"description": "mine", "expiresAt": LATER}, keep="pat"),
@@ -225,12 +212,7 @@ OTHER_TAGS = {
 
 SEARCH = "/api/admin/search/events"
 QUESTIONS = (
-    *(
-        "/api/admin/events",
-        "/api/admin/events?project=default",
-        "/api/admin/events?project=",
-        "/api/admin/events?limit=2",
-    ),
+    *("/api/admin/events", "/api/admin/events?project=default", "/api/admin/events?project=", "/api/admin/events?limit=2"),
     *("/api/admin/events?project=nowhere", "/api/admin/events?project=default&project=other", "/api/admin/events/"),
     *("/api/admin/events/fresh", "/api/admin/events/FRESH", "/api/admin/events/nowhere"),
     *(
@@ -241,12 +223,7 @@ QUESTIONS = (
             *("offset=1.5&limit=2", "offset=100000", "type=IS:feature-created", "type=feature-created", "type="),
             *("type=IS_ANY_OF:feature-created,feature-archived",),
             *("type=IS_NOT:feature-created", "type=IS:", "type=IS:a&type=IS:b", "feature=IS:fresh", "feature=fresh"),
-            *(
-                "feature=IS_ANY_OF:,fresh",
-                "project=IS:default",
-                "project=IS:nowhere",
-                "project=IS_ANY_OF:other,default",
-            ),
+            *("feature=IS_ANY_OF:,fresh", "project=IS:default", "project=IS:nowhere", "project=IS_ANY_OF:other,default"),
             *("project=INCLUDE:default", "environment=IS:development", "environment=IS_ANY_OF:development,production"),
             *("createdBy=IS:-42", "createdBy=IS:424242", "createdBy=boss", "createdBy=IS:", "id=IS:", "id=40"),
             *("groupId=IS:nothing", "groupId=x", "query=experiment", "query=EXPERIMENT", "query=x,y", "query="),

@@ -31,11 +31,7 @@ NOW = datetime.now(UTC)
 MOMENT = f"{NOW:%Y-%m-%dT%H:%M:%S}.000Z"
 APP = {"appName": "app", "interval": 10, "started": MOMENT, "strategies": ["default", "nosuch"], "instanceId": "i"}
 BUCKET = {"start": MOMENT, "stop": MOMENT}
-REPORT = {
-    "appName": "app",
-    "instanceId": "i",
-    "bucket": BUCKET | {"toggles": {"one": {"yes": 3, "no": 1, "variants": {"v": 2}}}},
-}
+REPORT = {"appName": "app", "instanceId": "i", "bucket": BUCKET | {"toggles": {"one": {"yes": 3, "no": 1, "variants": {"v": 2}}}}}
 TOLD = {"appName": "far", "instanceId": "j", "environment": "production", "started": MOMENT, "interval": 1}
 COUNT = {"featureName": "one", "appName": "far", "environment": "development", "timestamp": MOMENT, "yes": 5, "no": 7}
 
@@ -114,8 +110,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
         real = made.enter_context(processes.unleash_server(made.enter_context(processes.postgresql())))
         real.admin("/projects/default/features", {"name": "one", "type": "release"})
         token = real.admin(
-            "/api-tokens",
-            {"type": "backend", "tokenName": "t", "projects": ["default"], "environment": "development"},
+            "/api-tokens", {"type": "backend", "tokenName": "t", "projects": ["default"], "environment": "development"}
         )["secret"]
         ours = made.enter_context(our_server(tmp_path_factory.mktemp("ours"), token))
         yield Servers(real, ours, [ask_both(real, ours, token, path, body) for path, body in REQUESTS])

@@ -38,13 +38,7 @@ OF_LINKS = ("id",)
 LINK_ID = re.compile(r"(?<=No item with id )(?:[0-9a-f-]{36}|[0-9A-Z]{26})")
 OF_WEBHOOKS = ("deliveries", "updatedAt")
 """Members of webhooks that only ours has."""
-OWN_OF = {
-    "accountType": OF_USERS,
-    "tokenName": OF_TOKENS,
-    "collaborators": OF_FEATURES,
-    "url": OF_LINKS,
-    "provider": OF_WEBHOOKS,
-}
+OWN_OF = {"accountType": OF_USERS, "tokenName": OF_TOKENS, "collaborators": OF_FEATURES, "url": OF_LINKS, "provider": OF_WEBHOOKS}
 """A member that only one kind of objects has → the members that are not compared there."""
 UNORDERED = ("tags", "tagTypes", "segments", "users")
 IDENTITY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

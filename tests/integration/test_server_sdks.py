@@ -97,14 +97,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("elsewhere", {}),
     ("changes", {}),
 ]
-BEFORE = [
-    [True, "disabled"],
-    [True, "disabled"],
-    [False, "disabled"],
-    [True, "green"],
-    [False, "disabled"],
-    [False, "disabled"],
-]
+BEFORE = [[True, "disabled"], [True, "disabled"], [False, "disabled"], [True, "green"], [False, "disabled"], [False, "disabled"]]
 AFTER = [*BEFORE[:-1], [True, "disabled"]]
 
 
@@ -203,11 +196,7 @@ def test_the_sdk_of_browsers(scene: Scene, method: str) -> None:
         assert {each["variant"] for each in program.said("answers")} == {"green"}
         assert program.said("error") == []
         [registered] = scene.instances(app)
-    assert (registered["environment"], registered["sdkType"], registered["clientIp"]) == (
-        "development",
-        "frontend",
-        None,
-    )
+    assert (registered["environment"], registered["sdkType"], registered["clientIp"]) == ("development", "frontend", None)
     assert registered["sdkVersion"].startswith("unleash-js-sdk:")
 
 
@@ -224,11 +213,7 @@ def test_proxies(scene: Scene, make: Any) -> None:
         scene.switch("changes", on=True)
         proxy.program.wait(lambda: "changes" in proxy.toggles(), "told of a change", 15)
         scene.switch("changes", on=False)
-        bucket = {
-            "start": "2020-01-01T00:00:00Z",
-            "stop": "2099-01-01T00:00:00Z",
-            "toggles": {"on": {"yes": 5, "no": 1}},
-        }
+        bucket = {"start": "2020-01-01T00:00:00Z", "stop": "2099-01-01T00:00:00Z", "toggles": {"on": {"yes": 5, "no": 1}}}
         answer = proxy.post("/client/metrics", {"appName": "browser", "instanceId": "b", "bucket": bucket})
         assert answer.status in (200, 202)
         proxy.program.wait(scene.counted(make.__name__, "on", yes=5, no=1), "counted", 15)

@@ -60,11 +60,7 @@ def one_constraint(**members: object) -> Mapping[str, object]:
 
 
 DIFFERENCES = (
-    Difference(
-        "8.2.0 knows SEMVER_GTE and SEMVER_LTE and names them",
-        longer_list_of_operators,
-        one_constraint(operator="NONE"),
-    ),
+    Difference("8.2.0 knows SEMVER_GTE and SEMVER_LTE and names them", longer_list_of_operators, one_constraint(operator="NONE")),
     Difference(
         "7.5.1 refuses SEMVER_GTE and SEMVER_LTE",
         theirs_says(r'You provided "SEMVER_[GL]TE"'),
@@ -116,10 +112,7 @@ class Operation:
     make: Callable[[random.Random], Any]
 
 
-OPERATIONS = (
-    Operation("validate", IMPORT, shape_bodies.import_body),
-    Operation("export", EXPORT_QUERY, shape_bodies.export_body),
-)
+OPERATIONS = (Operation("validate", IMPORT, shape_bodies.import_body), Operation("export", EXPORT_QUERY, shape_bodies.export_body))
 
 
 def their_details(connection: http.client.HTTPConnection, path: str, body: bytes) -> list[Detail]:

@@ -48,11 +48,7 @@ def test_readiness_fails_first(upstream: FakeUpstream, workers: str) -> None:
     Each answer is the last of its connection. A second signal ends the process at once, with its counts sent, and the exit code
     is 0.
     """
-    with (
-        our_proxy(upstream.url, FLAGSVC_WORKERS=workers, **LONG) as proxy,
-        kept(proxy) as before,
-        kept(proxy) as resting,
-    ):
+    with our_proxy(upstream.url, FLAGSVC_WORKERS=workers, **LONG) as proxy, kept(proxy) as before, kept(proxy) as resting:
         assert readiness(proxy) == "ready"
         proxy.program.process.send_signal(signal.SIGTERM)
         proxy.program.wait(lambda: [readiness(proxy) for _ in range(6)] == ["draining"] * 6, "failing its readiness")

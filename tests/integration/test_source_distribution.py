@@ -17,17 +17,7 @@ import pytest
 
 from support.conforming import assert_answers_the_client_specification
 from support.fake_upstream import fake_upstream
-from support.processes import (
-    ROOT,
-    Answer,
-    answers,
-    ask,
-    clean_environment,
-    free_port,
-    proxy_environment,
-    running,
-    scratch,
-)
+from support.processes import ROOT, Answer, answers, ask, clean_environment, free_port, proxy_environment, running, scratch
 
 SECONDS = 300
 LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)#]+)[^)]*\)")
@@ -57,14 +47,7 @@ def test_it_holds_what_a_build_reads_and_nothing_that_was_built(archive: Path) -
     """No compiled module, no C source, no bytecode."""
     with tarfile.open(archive) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
-    assert {
-        "setup.py",
-        "pyproject.toml",
-        "LICENSE",
-        "README.md",
-        "src/flagsvc/compiled.txt",
-        "src/flagsvc/py.typed",
-    } <= names
+    assert {"setup.py", "pyproject.toml", "LICENSE", "README.md", "src/flagsvc/compiled.txt", "src/flagsvc/py.typed"} <= names
     assert not {name for name in names if name.endswith((".so", ".c", ".pyc"))}
 
 

@@ -259,12 +259,7 @@ FAULTS = [
     (reply(204), "unexpected", 204, None),
     (reply(200, b"<!doctype html>", content_type="text/html; charset=utf-8"), "document", 200, None),
     (then_close(reply(200, DOCUMENT, content_length="100")), "document", None, None),
-    (
-        then_close(reply(200, b"5\r\nabcde\r\n", content_length="-", transfer_encoding="chunked")),
-        "document",
-        None,
-        None,
-    ),
+    (then_close(reply(200, b"5\r\nabcde\r\n", content_length="-", transfer_encoding="chunked")), "document", None, None),
     (reply(200, b"x" * 1_000_001), "document", None, None),
     (reply(200, gzip.compress(bytes(50_000_000)), content_encoding="gzip"), "document", None, None),
     (then_reset(reply(200, DOCUMENT, content_length="100")), "network", None, None),
@@ -355,11 +350,7 @@ async def test_an_outbound_proxy_that_is_no_host_is_a_network_error(host: str) -
 async def test_a_refused_post_is_an_error() -> None:
     """Registration and metrics share the error map."""
     async with session() as (server, upstream):
-        for answer, kind in (
-            (reply(400), "unexpected"),
-            (reply(307, location="/x"), "unexpected"),
-            (reply(429), "throttled"),
-        ):
+        for answer, kind in ((reply(400), "unexpected"), (reply(307, location="/x"), "unexpected"), (reply(429), "throttled")):
             server.script(answer)
             with pytest.raises(UpstreamError) as caught:
                 await upstream.register({})

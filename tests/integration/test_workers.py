@@ -14,17 +14,7 @@ from pathlib import Path
 
 from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
 from support.processes import Proxy
-from support.worker_pools import (
-    HEADERS,
-    alive,
-    answered,
-    counted,
-    document,
-    load,
-    samples,
-    worker_pool,
-    workers,
-)
+from support.worker_pools import HEADERS, alive, answered, counted, document, load, samples, worker_pool, workers
 
 SCRAPES = 'flagsvc_http_requests_total{method="GET",route="/proxy/internal-backstage/prometheus",status="200"}'
 TRIES = 5

@@ -18,11 +18,7 @@ from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingLog, Recordin
 
 NAMES = ("a", "b", "c")
 EVERY_MS = 1000
-FAULTS = [
-    UpstreamError("network", "x"),
-    UpstreamError("server", "x", status=503),
-    UpstreamError("throttled", "x", status=429),
-]
+FAULTS = [UpstreamError("network", "x"), UpstreamError("server", "x", status=503), UpstreamError("throttled", "x", status=429)]
 TOO_LARGE = UpstreamError("unexpected", "x", status=413)
 
 

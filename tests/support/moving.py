@@ -130,11 +130,7 @@ def strategies_of(name: str, segment: int, chance: random.Random) -> list[dict[s
         label = f"{name}-{place}"
         variant = {"name": f"v-{label}", "weight": 400, "weightType": "fix", "stickiness": "default"}
         other = {"name": f"w-{label}", "weight": 600, "weightType": "variable", "stickiness": "default"}
-        region = {
-            "contextName": "region",
-            "operator": chance.choice(["IN", "NOT_IN"]),
-            "values": [chance.choice(REGIONS)],
-        }
+        region = {"contextName": "region", "operator": chance.choice(["IN", "NOT_IN"]), "values": [chance.choice(REGIONS)]}
         found.append({
             "name": "flexibleRollout",
             "featureName": name,

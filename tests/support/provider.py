@@ -18,13 +18,7 @@ from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
 from support.http_servers import Reply, Request, http_server, json_reply
 
 CLIENT, SECRET = "flags & co", "s3cret:of/the client"
-ADA: dict[str, Any] = {
-    "sub": "a-1",
-    "email": "ada@flags.example",
-    "email_verified": True,
-    "name": "Ada",
-    "groups": ["devs"],
-}
+ADA: dict[str, Any] = {"sub": "a-1", "email": "ada@flags.example", "email_verified": True, "name": "Ada", "groups": ["devs"]}
 """The claims of a person."""
 MAKERS: dict[str, Callable[[str], Key]] = {
     "RS256": lambda name: RSAKey.generate_key(2048, {"kid": name}),
@@ -101,14 +95,7 @@ class TestProvider:
         if base64.urlsafe_b64encode(digest).rstrip(b"=").decode() != asked["code_challenge"]:
             return 400, {"error": "invalid_grant"}
         now = int(self.now())
-        facts = {
-            "iss": self.issuer,
-            "aud": CLIENT,
-            "iat": now,
-            "exp": now + 300,
-            "nonce": asked["nonce"],
-            **self.claims,
-        }
+        facts = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 300, "nonce": asked["nonce"], **self.claims}
         claims = {name: value for name, value in facts.items() if value is not None}
         return 200, {"access_token": "unused", "token_type": "Bearer", "id_token": (self.forge or self.sign)(claims)}
 

@@ -16,12 +16,7 @@ from support.admin_call_rows import STRATEGIES, Step, filled
 from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client
 from support.processes import ADMIN_TOKEN, Answer, ask, postgresql, unleash_server
 
-FEATURES = (
-    ("web", "default", False),
-    ("app", "default", False),
-    ("old", "default", True),
-    ("elsewhere", "other", False),
-)
+FEATURES = (("web", "default", False), ("app", "default", False), ("old", "default", True), ("elsewhere", "other", False))
 """Name, project, whether it is archived."""
 USES = (
     ("used", "web", "default", "plan"),

@@ -79,11 +79,7 @@ class Serving:
     """A service and everything it is connected to. `key` is the client key of its requests; empty for none."""
 
     def __init__(
-        self,
-        snapshot: FakeSnapshot | None = None,
-        enrichers: Sequence[ContextEnricher] = (),
-        key: bytes = b"k",
-        **settings: Any,
+        self, snapshot: FakeSnapshot | None = None, enrichers: Sequence[ContextEnricher] = (), key: bytes = b"k", **settings: Any
     ) -> None:
         self.snapshot = FakeSnapshot() if snapshot is None else snapshot
         self.key = key

@@ -39,13 +39,7 @@ class Flags:
     ) -> None:
         """Add a feature that is in development and production; its strategies and variants are in development."""
         self.placed += 1
-        defaults = {
-            "description": None,
-            "archived_at": None,
-            "impression_data": False,
-            "stale": False,
-            "type": "release",
-        }
+        defaults = {"description": None, "archived_at": None, "impression_data": False, "stale": False, "type": "release"}
         self.add(schema.features, name=name, project=project, position=self.placed, **defaults | values)
         for environment in ("development", "production"):
             held = list(variants) if environment == "development" else []
@@ -59,14 +53,7 @@ class Flags:
     def _strategy(self, feature: str, number: int, given: Mapping[str, Any]) -> None:
         """Add a strategy in development; `segments` are names."""
         used = given.get("segments", ())
-        defaults: Row = {
-            "name": "default",
-            "title": None,
-            "parameters": {},
-            "constraints": [],
-            "variants": [],
-            "disabled": False,
-        }
+        defaults: Row = {"name": "default", "title": None, "parameters": {}, "constraints": [], "variants": [], "disabled": False}
         values = defaults | {"sort_order": number, "environment": "development"} | dict(given)
         values.pop("segments", None)
         values |= {"id": str(uuid4()), "feature": feature, "position": len(self.rows.get(schema.strategies, ()))}

@@ -205,9 +205,7 @@ def bootstrapped(name: str, text: str | Callable[[Scene], object], asked: list[t
 BEARER = {"Authorization": "Bearer x"}
 EXPERIMENTAL = (
     bootstrapped(
-        "expBootstrap",
-        lambda scene: {"url": f"{scene.other.url}/a.json", "urlHeaders": BEARER},
-        [("/a.json", "Bearer x")],
+        "expBootstrap", lambda scene: {"url": f"{scene.other.url}/a.json", "urlHeaders": BEARER}, [("/a.json", "Bearer x")]
     ),
     bootstrapped("expBootstrap", lambda scene: f"{scene.other.url}/a.json", [("/a.json", None)]),
     bootstrapped("expBootstrap.url", "{other}/some/flags.json?x=1", [("/some/flags.json?x=1", None)]),

@@ -105,29 +105,14 @@ def bounded(name: str, text: str, make: Callable[[int], Ask], sizes: tuple[int, 
 
 
 RATED = statuses(*[ask("/proxy")] * 3, ask("/proxy", {"authorization": "unknown"}))
-CONTEXTS = (
-    "a=1&properties[b]=2&userId=7",
-    "a=1&properties[b]=2&c=3",
-    "&".join(f"p{number}=1" for number in range(251)),
-)
+CONTEXTS = ("a=1&properties[b]=2&userId=7", "a=1&properties[b]=2&c=3", "&".join(f"p{number}=1" for number in range(251)))
 OK = statuses(ask("/proxy"))
 
 REQUESTS = (
     bounded("jsonDepthLimit", "10", lambda levels: ask("/proxy", method="POST", body=nested(levels)), (10, 11, 32, 33)),
-    Row(
-        "contextPropertiesLimit",
-        "2",
-        statuses(*(ask(f"/proxy?{query}") for query in CONTEXTS)),
-        [200, 400, 400],
-        [200, 200, 400],
-    ),
+    Row("contextPropertiesLimit", "2", statuses(*(ask(f"/proxy?{query}") for query in CONTEXTS)), [200, 400, 400], [200, 200, 400]),
     bounded("contextValueLimit", "10", lambda size: ask(f"/proxy?userId={'x' * size}"), (10, 11, 4096, 4097)),
-    bounded(
-        "toggleLimit",
-        "2",
-        lambda size: ask("/proxy", method="POST", body={"toggles": ["on"] * size}),
-        (2, 3, 5000, 5001),
-    ),
+    bounded("toggleLimit", "2", lambda size: ask("/proxy", method="POST", body={"toggles": ["on"] * size}), (2, 3, 5000, 5001)),
     Row("rateLimitKey", "2", RATED, [200, 200, 429, 401], [200, 200, 200, 401]),
     Row("rateLimitAddress", "2", RATED, [200, 200, 429, 429], [200, 200, 200, 401]),
     Row(

@@ -144,14 +144,7 @@ LISTENING = (
     Row("tlsMinVersion", "TLSv1.3", versions, ["1.3"], ["1.2", "1.3"], beside=HTTPS),
     Row("tlsClientCa", "{folder}/ca.pem", callers, [True, False], [True, True], beside=HTTPS),
     Row("tlsHandshakeTimeout", "1", slow_handshake, "closed", "open", beside=HTTPS),
-    Row(
-        "socketMode",
-        "600",
-        socket_file,
-        ("0o600", 200, False),
-        ("0o660", 200, False),
-        beside={"host": "unix:{folder}/p.sock"},
-    ),
+    Row("socketMode", "600", socket_file, ("0o600", 200, False), ("0o660", 200, False), beside={"host": "unix:{folder}/p.sock"}),
     Row("host", "unix:{folder}/p.sock", where, (1, False), (0, True), beside=PORT),
     operated("127.0.0.1:{port}"),
     Row(

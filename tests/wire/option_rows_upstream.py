@@ -85,15 +85,7 @@ REQUIRED = (
         refused("flagsvcApiToken"),
     ),
     Row("clientKeys", "one, two", KEYS, [200, 200, 401], refused("clientKeys"), native=["one", "two"]),
-    Row(
-        "proxySecrets",
-        "one,two",
-        KEYS,
-        [200, 200, 401],
-        refused("clientKeys"),
-        native=["one", "two"],
-        without=("clientKeys",),
-    ),
+    Row("proxySecrets", "one,two", KEYS, [200, 200, 401], refused("clientKeys"), native=["one", "two"], without=("clientKeys",)),
 )
 
 LISTENING = (

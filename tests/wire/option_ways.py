@@ -44,12 +44,7 @@ def certificates() -> dict[str, str]:
 
 CERTIFICATES = certificates()
 BY_FIELD = {option.field: option for option in OPTIONS}
-USUAL: Mapping[str, str] = {
-    "flagsvcUrl": "{upstream}/api",
-    "flagsvcApiToken": TOKEN,
-    "clientKeys": KEY,
-    "storage": "none",
-}
+USUAL: Mapping[str, str] = {"flagsvcUrl": "{upstream}/api", "flagsvcApiToken": TOKEN, "clientKeys": KEY, "storage": "none"}
 """What every proxy is given beside the option in question, by option name."""
 
 
@@ -104,12 +99,7 @@ class Row:
 def fill(value: Any, scene: Scene, port: int) -> Any:
     """Return a value with its placeholders replaced, also inside lists and mappings."""
     if isinstance(value, str):
-        places = {
-            "{upstream}": scene.upstream.url,
-            "{other}": scene.other.url,
-            "{folder}": str(scene.folder),
-            "{port}": str(port),
-        }
+        places = {"{upstream}": scene.upstream.url, "{other}": scene.other.url, "{folder}": str(scene.folder), "{port}": str(port)}
         for place, found in places.items():
             value = value.replace(place, found)
     elif isinstance(value, list):

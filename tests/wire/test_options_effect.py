@@ -17,19 +17,7 @@ import option_rows_limits as limits
 import option_rows_secure as secure
 import option_rows_upstream as upstream
 import pytest
-from option_ways import (
-    CERTIFICATES,
-    CODE,
-    DEFAULT,
-    DEFAULT_IN_CODE,
-    FILE,
-    FLAG,
-    SECRET_FILE,
-    SECRET_FLAG,
-    Row,
-    given,
-    named_in,
-)
+from option_ways import CERTIFICATES, CODE, DEFAULT, DEFAULT_IN_CODE, FILE, FLAG, SECRET_FILE, SECRET_FLAG, Row, given, named_in
 
 from flagsvc import ConfigurationError
 from flagsvc.settings.options import OPTIONS

@@ -10,13 +10,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.http.reports import (
-    BULK,
-    CLIENT_METRICS,
-    CLIENT_REGISTRATION,
-    METRICS,
-    REGISTRATION,
-)
+from flagsvc.http.reports import BULK, CLIENT_METRICS, CLIENT_REGISTRATION, METRICS, REGISTRATION
 from flagsvc.http.shapes import Shape
 from flagsvc.proxy.api.dialects import EVALUATES, ROUTES, TOKENS
 from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
@@ -30,12 +24,7 @@ EVERYTHING_ON: dict[str, Any] = {
     "body_limit": 2_000,
     "metrics_body_limit": 3_000,
 }
-OPENS: dict[Auth, set[str]] = {
-    Auth.NONE: {KEY, TOKEN},
-    Auth.CLIENT: {KEY},
-    Auth.SERVER: {TOKEN},
-    Auth.EITHER: {KEY, TOKEN},
-}
+OPENS: dict[Auth, set[str]] = {Auth.NONE: {KEY, TOKEN}, Auth.CLIENT: {KEY}, Auth.SERVER: {TOKEN}, Auth.EITHER: {KEY, TOKEN}}
 """Which keys open a route of each kind."""
 WRONG: dict[str, str | None] = {
     "no key": None,

@@ -52,26 +52,14 @@ def test_a_standard_field_that_is_null_or_empty_is_absent(opened: Opener, value:
 def test_an_empty_property_and_a_null_one(opened: Opener) -> None:
     """A property that is null is the empty text; an unknown field that is null is absent."""
     wire = window(opened, asking("a", "NUM_EQ", "0"))
-    for context in (
-        {"properties": {"a": None}},
-        {"properties": {"a": ""}},
-        {"a": ""},
-        {"a": 7, "properties": {"a": None}},
-    ):
+    for context in ({"properties": {"a": None}}, {"properties": {"a": ""}}, {"a": ""}, {"a": 7, "properties": {"a": None}}):
         assert wire.post("/proxy", {"context": context}).names == ["asked"]
     for context in ({"a": None}, {}):  # type: ignore[assignment]
         assert wire.post("/proxy", {"context": context}).names == []
 
 
 @pytest.mark.parametrize(
-    ("time", "after"),
-    [
-        (1640000000000, True),
-        ("2021-12-20 12:00", True),
-        (-1, False),
-        (True, False),
-        ("2021-12-20 11:33", False),
-    ],
+    ("time", "after"), [(1640000000000, True), ("2021-12-20 12:00", True), (-1, False), (True, False), ("2021-12-20 11:33", False)]
 )
 def test_current_time(opened: Opener, time: object, after: bool) -> None:
     """currentTime is a text that JavaScript's Date reads, or epoch milliseconds."""
@@ -94,8 +82,7 @@ def test_a_context_that_is_not_wrapped_is_ignored(opened: Opener) -> None:
 
 
 @pytest.mark.parametrize(
-    ("toggles", "names"),
-    [(["a", 5], ["a", "5"]), ([None], [""]), ([True, ""], ["true", ""]), (["__proto__"], ["__proto__"])],
+    ("toggles", "names"), [(["a", 5], ["a", "5"]), ([None], [""]), ([True, ""], ["true", ""]), (["__proto__"], ["__proto__"])]
 )
 def test_names_are_texts(opened: Opener, toggles: object, names: list[str]) -> None:
     """Numbers and booleans among the names become text, null the empty text."""
@@ -244,10 +231,7 @@ def test_media_types_that_are_not(opened: Opener, content_type: str) -> None:
     """Another media type or charset is a 415, sized or chunked; the media type of a POST without a body is ignored."""
     wire = opened()
     headers = {"content-type": content_type}
-    for answer in (
-        wire.ask("POST", "/proxy", headers, body=b"{}"),
-        wire.ask("POST", "/proxy", headers, chunks=[b"{}"]),
-    ):
+    for answer in (wire.ask("POST", "/proxy", headers, body=b"{}"), wire.ask("POST", "/proxy", headers, chunks=[b"{}"])):
         assert answer.status == 415
         assert answer.header("cache-control") == "no-store"
         assert answer.json()["error"]

@@ -14,12 +14,7 @@ import pytest
 
 from support.wirekit import KEY, TOKEN, Answer, Opener, Wire
 
-SMALL: dict[str, Any] = {
-    "context_properties_limit": 3,
-    "context_value_limit": 5,
-    "toggle_limit": 2,
-    "json_depth_limit": 8,
-}
+SMALL: dict[str, Any] = {"context_properties_limit": 3, "context_value_limit": 5, "toggle_limit": 2, "json_depth_limit": 8}
 BODY_BYTES = 100_000
 """The largest number of names in a body."""
 
@@ -71,11 +66,7 @@ def test_a_context_in_a_query(opened: Opener, query: str, pointer: str | None, r
     ("context", "pointer", "rule"),
     [
         ({"a": 1, "properties": {"b": None, "c": True}}, None, None),
-        (
-            {"a": 1, "b": 2, "properties": {"c": 1, "d": 1}},
-            "/body/context/properties",
-            "must NOT have more than 3 properties",
-        ),
+        ({"a": 1, "b": 2, "properties": {"c": 1, "d": 1}}, "/body/context/properties", "must NOT have more than 3 properties"),
         ({"userId": "abcde"}, None, None),
         ({"userId": "abcdef"}, "/body/context/userId", "must NOT have more than 5 characters"),
         ({"environment": 123456}, "/body/context/environment", "must NOT have more than 5 characters"),

@@ -56,14 +56,7 @@ def test_not_modified(opened: Opener, target: str, method: str) -> None:
 
 @pytest.mark.parametrize(
     ("condition", "status"),
-    [
-        ("{tag}", 304),
-        ("{strong}", 304),
-        ("*", 304),
-        ('W/"b" , {strong},"c"', 304),
-        ("{bare}", 200),
-        ('"x{bare}"', 200),
-    ],
+    [("{tag}", 304), ("{strong}", 304), ("*", 304), ('W/"b" , {strong},"c"', 304), ("{bare}", 200), ('"x{bare}"', 200)],
 )
 def test_if_none_match(opened: Opener, condition: str, status: int) -> None:
     """Lists and `*` match, with weak comparison; anything else does not."""
@@ -147,17 +140,7 @@ HEADERS = (
     "if-modified-since", "if-none-match", "accept-encoding", "authorization", "unleash-appname", "unleash-instanceid",
 )  # fmt: skip
 """Headers that clients and proxies send, and headers that have been used to poison caches."""
-VALUES = (
-    "192.0.2.1",
-    "https://a.example",
-    "/nowhere",
-    "gzip;q=1, identity;q=0",
-    "POST",
-    "other-key",
-    "*",
-    "bytes=0-1",
-    "x",
-)
+VALUES = ("192.0.2.1", "https://a.example", "/nowhere", "gzip;q=1, identity;q=0", "POST", "other-key", "*", "bytes=0-1", "x")
 
 
 def shared(answer: Answer) -> bool:

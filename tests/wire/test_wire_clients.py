@@ -116,16 +116,8 @@ def test_a_toggle_may_have_no_variants(opened: Opener, variants: object) -> None
         ({"appName": "a", "instanceId": "i", "bucket": {}}, "/body/bucket", "must have required property 'start'"),
         (report([]), "/body/bucket/toggles", "must be object"),
         (report(None), "/body/bucket/toggles", "must be object"),
-        (
-            {"appName": "a", "instanceId": "i", "bucket": TIMES},
-            "/body/bucket",
-            "must have required property 'toggles'",
-        ),
-        (
-            {"appName": "a", "bucket": {**TIMES, "stop": "soon"}},
-            "/body/bucket",
-            "must have required property 'toggles'",
-        ),
+        ({"appName": "a", "instanceId": "i", "bucket": TIMES}, "/body/bucket", "must have required property 'toggles'"),
+        ({"appName": "a", "bucket": {**TIMES, "stop": "soon"}}, "/body/bucket", "must have required property 'toggles'"),
         *(
             ({"appName": "a", "bucket": {**TIMES, "stop": stop, "toggles": {}}}, "/body/bucket/stop", NO_TIME)
             for stop in ("soon", MAX_TIME_MS + 1)

@@ -9,11 +9,7 @@ import pytest
 from support.wirekit import Opener
 
 A, B, EVIL = "https://a.example", "https://b.example", "https://evil.example"
-ASKS = {
-    "origin": A,
-    "access-control-request-method": "GET",
-    "access-control-request-headers": "authorization, X-Foo",
-}
+ASKS = {"origin": A, "access-control-request-method": "GET", "access-control-request-headers": "authorization, X-Foo"}
 
 
 def test_preflight_as_it_comes(opened: Opener) -> None:

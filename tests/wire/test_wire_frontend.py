@@ -29,13 +29,7 @@ def test_the_shape_of_an_answer(opened: Opener) -> None:
     answer = opened(document=DOCUMENT).get(URL)
     variant = {"name": "v", "enabled": True, "payload": PAYLOAD, "feature_enabled": True, "featureEnabled": True}
     first = {"name": "z", "enabled": True, "variant": PLAIN_VARIANT, "impressionData": True, "impression_data": True}
-    second = {
-        "name": "with/slash ü",
-        "enabled": True,
-        "variant": variant,
-        "impressionData": False,
-        "impression_data": False,
-    }
+    second = {"name": "with/slash ü", "enabled": True, "variant": variant, "impressionData": False, "impression_data": False}
     assert (answer.status, answer.json()) == (200, {"toggles": [first, second]})
     assert answer.header("cache-control") == "no-cache"
     assert answer.header("access-control-expose-headers") == "ETag"
@@ -60,13 +54,7 @@ def test_every_toggle(opened: Opener, path: str) -> None:
         off = answer.json()["toggles"][-1]
         assert [toggle["name"] for toggle in answer.json()["toggles"]] == ["z", "with/slash ü", "off"]
         state = {"name": "disabled", "enabled": False, "feature_enabled": False, "featureEnabled": False}
-        assert off == {
-            "name": "off",
-            "enabled": False,
-            "variant": state,
-            "impressionData": False,
-            "impression_data": False,
-        }
+        assert off == {"name": "off", "enabled": False, "variant": state, "impressionData": False, "impression_data": False}
 
 
 @pytest.mark.parametrize("name", ["with%2Fslash%20%C3%BC", "with/slash%20%c3%bc", "z", "off", "off/"])

@@ -18,11 +18,7 @@ from support.serving import FakeSnapshot
 from support.wirekit import DOCUMENT, TOKEN, Opener, asking
 
 PROMETHEUS = "/proxy/internal-backstage/prometheus"
-TYPES = {
-    "js": "text/javascript; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "json": "application/json; charset=utf-8",
-}
+TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "json": "application/json; charset=utf-8"}
 
 
 def test_the_text_is_prometheus(opened: Opener) -> None:
@@ -183,9 +179,7 @@ def test_what_follows_the_enrichers(opened: Opener, enricher: Any, field_name: s
     """A field that an enricher sets stays, except that the option's environment wins; a field that it removes gets its default."""
     wire = opened(document={"version": 2, "features": [asking(field_name, "IN", value)]}, enrichers=(enricher,))
     forced = opened(
-        document={"version": 2, "features": [asking(field_name, "IN", value)]},
-        enrichers=(enricher,),
-        environment="prod",
+        document={"version": 2, "features": [asking(field_name, "IN", value)]}, enrichers=(enricher,), environment="prod"
     )
     assert forced.get("/proxy").names == ["asked"]
     assert wire.get("/proxy").names == ([] if field_name == "environment" else ["asked"])

@@ -28,12 +28,7 @@ DOCUMENT: dict[str, Any] = {
     "segments": [{"id": 1, "name": "eu", "constraints": [EU]}, {"id": 2, "name": "all", "constraints": []}],
     "query": {"environment": "development"},
 }
-COUNTER = {
-    "name": "sales",
-    "help": "Sales.",
-    "type": "counter",
-    "samples": [{"labels": {"appName": "shop"}, "value": 2}],
-}
+COUNTER = {"name": "sales", "help": "Sales.", "type": "counter", "samples": [{"labels": {"appName": "shop"}, "value": 2}]}
 
 
 def get(wire: Wire, query: str = "", headers: dict[str, str] | None = None, path: str = URL) -> Answer:
@@ -65,15 +60,7 @@ def test_the_document(opened: Opener) -> None:
 
 @pytest.mark.parametrize(
     ("spec", "inlined"),
-    [
-        ("4.2.0", False),
-        ("6.1.0", False),
-        ("4.1.9", True),
-        ("4.2.0-beta.1", True),
-        ("3.0.0", True),
-        ("", True),
-        (None, True),
-    ],
+    [("4.2.0", False), ("6.1.0", False), ("4.1.9", True), ("4.2.0-beta.1", True), ("3.0.0", True), ("", True), (None, True)],
 )
 def test_segments_as_the_sdk_knows_them(opened: Opener, spec: str | None, inlined: bool) -> None:
     """An SDK below 4.2.0 gets the constraints of segments inside the strategies, under another tag."""

@@ -183,25 +183,9 @@ def try_everything(scene: Scene) -> int:
 
 def look_around(scene: Scene) -> bytes:
     """Return what other pages and the APIs tell afterwards."""
-    proxy = (
-        "/ui/status",
-        "/ui/traffic",
-        "/ui/changes",
-        "/ui/flags",
-        "/ui/flags/rolled-out",
-        "/ui/config",
-        "/ui/try",
-        "/ready",
-    )
+    proxy = ("/ui/status", "/ui/traffic", "/ui/changes", "/ui/flags", "/ui/flags/rolled-out", "/ui/config", "/ui/try", "/ready")
     prometheus = "/proxy/internal-backstage/prometheus"
-    server = (
-        "/ui/flags",
-        "/ui/history",
-        "/ui/proxies",
-        "/ui/try",
-        "/api/admin/events",
-        "/internal-backstage/prometheus",
-    )
+    server = ("/ui/flags", "/ui/history", "/ui/proxies", "/ui/try", "/api/admin/events", "/internal-backstage/prometheus")
     seen = [scene.see(scene.pages + path, {}) for path in (*proxy, *(f"{each}.json" for each in proxy[:6]), prometheus)]
     seen += [scene.see(scene.server.root + path) for path in server]
     return b"\n".join(seen)

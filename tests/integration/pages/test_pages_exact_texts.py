@@ -31,11 +31,7 @@ GIVEN: dict[str, Any] = {
     "strategyTypes": [{"name": "mine", "description": ODD, "parameters": [{"name": "p", "type": "string"}]}],
     "tagTypes": [{"name": "team", "description": ODD}],
     "contextFields": [
-        {
-            "name": "plan",
-            "description": ODD,
-            "legalValues": [{"value": each, "description": ODD} for each in (" d ", ODD, "b\r")],
-        }
+        {"name": "plan", "description": ODD, "legalValues": [{"value": each, "description": ODD} for each in (" d ", ODD, "b\r")]}
     ],
 }
 VARIANT: dict[str, Any] = {"name": "v", "weight": 1000, "weightType": "variable", "stickiness": "default"}

@@ -23,12 +23,7 @@ GIVEN: dict[str, Any] = {
         {"name": "theirs", "project": "shop"},
     ],
     "strategies": [
-        {
-            "feature": "a",
-            "environment": "production",
-            "name": "flexibleRollout",
-            "parameters": {"rollout": "25", "groupId": "a"},
-        }
+        {"feature": "a", "environment": "production", "name": "flexibleRollout", "parameters": {"rollout": "25", "groupId": "a"}}
     ],
 }
 ALL = ["a", "b", "child", "gone", "theirs", "nosuch"]

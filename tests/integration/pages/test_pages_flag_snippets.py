@@ -35,11 +35,7 @@ def in_python(folder: Path, code: str) -> list[str]:
     return [sys.executable, "main.py"]
 
 
-SDKS = {
-    "JavaScript in a browser": in_node("unleash-proxy-client"),
-    "Node.js": in_node("unleash-client"),
-    "Python": in_python,
-}
+SDKS = {"JavaScript in a browser": in_node("unleash-proxy-client"), "Node.js": in_node("unleash-client"), "Python": in_python}
 
 
 def test_the_code_of_the_page_runs(tmp_path: Path) -> None:

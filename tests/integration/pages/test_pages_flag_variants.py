@@ -12,10 +12,7 @@ HOSTILE = '</textarea><script>alert("1")</script>'
 BLUE = {"name": "blue", "weight": 500, "weightType": "variable", "stickiness": "userId"}
 RED = BLUE | {"name": "red", "payload": {"type": "json", "value": '{"a": 1}'}}
 GREEN = BLUE | {"name": "green", "overrides": [{"contextName": "userId", "values": ["7", HOSTILE]}]}
-GIVEN: dict[str, Any] = {
-    "features": [{"name": "a"}, {"name": "plain"}],
-    "contextFields": [{"name": "plan", "stickiness": True}],
-}
+GIVEN: dict[str, Any] = {"features": [{"name": "a"}, {"name": "plain"}], "contextFields": [{"name": "plan", "stickiness": True}]}
 
 
 def prepare(pages: PageClient) -> None:

@@ -29,7 +29,7 @@ GIVEN: dict[str, Any] = {
         {"name": "new", "description": HOSTILE, "type": "experiment"},
         {"name": "plain", "stale": True},
         {"name": "settings.json"},
-    ],
+    ]
 }
 PRODUCTION = "/api/admin/projects/default/features/new/environments/production"
 

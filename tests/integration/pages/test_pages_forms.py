@@ -133,12 +133,7 @@ REFUSED: tuple[Refused, ...] = (
     Refused(
         NEW_RULE,
         {"rollout": "x", "v0__name": "ok", "v0__fixed": "on", "v0__share": "x", "c0__field": ""},
-        {
-            "rollout": "A rollout",
-            "c0.field": "Give a field.",
-            "v0.fixed": "One variant at least",
-            "v0.share": "A share",
-        },
+        {"rollout": "A rollout", "c0.field": "Give a field.", "v0.fixed": "One variant at least", "v0.share": "A share"},
         first=("add-condition", "add-variant"),
     ),
     condition("Give a field.", "c0.field", c0__field=""),
@@ -148,10 +143,7 @@ REFUSED: tuple[Refused, ...] = (
     condition("These are 251 values, and a condition takes 250. Create a segment", c0__values=MANY[: MANY.index("\n251")]),
     condition("These are 1001 values, and a condition takes 250. A segment takes 1000.", c0__values=MANY),
     condition(
-        "`x` and 1 more are no legal values of the field `plan`.",
-        lost="c0__values",
-        c0__field="plan",
-        c0__values="gold\nx\ny",
+        "`x` and 1 more are no legal values of the field `plan`.", lost="c0__values", c0__field="plan", c0__values="gold\nx\ny"
     ),
     condition("`7` is no legal value of the field", c0__field="plan", c0__operator="NUM_EQ", c0__values="7"),
     condition("Give a value.", c0__operator="NUM_EQ", c0__values=""),
@@ -274,10 +266,7 @@ REFUSED: tuple[Refused, ...] = (
         lost=("url", "customHeaders"),
     ),
     Refused(
-        "/new-webhook",
-        {"url": "https://a", "bodyTemplate": "{{"},
-        {"bodyTemplate": "The template is not complete"},
-        lost=("url",),
+        "/new-webhook", {"url": "https://a", "bodyTemplate": "{{"}, {"bodyTemplate": "The template is not complete"}, lost=("url",)
     ),
     Refused(
         "/new-webhook",
@@ -289,12 +278,7 @@ REFUSED: tuple[Refused, ...] = (
     Refused("/import", {"text": HOSTILE}, {"text": "The text is not JSON"}, do="preview"),
     Refused("/import", {"text": '{"features": 1}'}, {"text": "In the text, `/data"}, do="preview"),
     Refused(
-        "/import",
-        {"text": EMPTY, "project": "x"},
-        {"project": "There is no project `x`."},
-        404,
-        do="preview",
-        lost=("project",),
+        "/import", {"text": EMPTY, "project": "x"}, {"project": "There is no project `x`."}, 404, do="preview", lost=("project",)
     ),
     Refused(
         "/import",

@@ -17,9 +17,7 @@ from support.person import sign_in
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 NAMES = ("check", "new-check", "old-check-in", "zebra", *(f"many-{number}" for number in range(MOST_FLAGS + 1)))
-GIVEN: dict[str, Any] = {
-    "features": [{"name": name} for name in NAMES] + [{"name": "gone-check", "archived": True}],
-}
+GIVEN: dict[str, Any] = {"features": [{"name": name} for name in NAMES] + [{"name": "gone-check", "archived": True}]}
 
 
 def flags(visitor: Visitor, text: str) -> list[str]:

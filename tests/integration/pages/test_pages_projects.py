@@ -159,11 +159,7 @@ def test_deleting(pages: PageClient) -> None:
 
 @pytest.mark.parametrize(
     ("secret", "makes", "changes"),
-    [
-        (EDITOR_SECRET, True, ["default"]),
-        (MEMBER_SECRET, False, []),
-        (OWNER_SECRET, False, ["shop"]),
-    ],
+    [(EDITOR_SECRET, True, ["default"]), (MEMBER_SECRET, False, []), (OWNER_SECRET, False, ["shop"])],
 )
 def test_who_may(pages: PageClient, secret: str, makes: bool, changes: list[str]) -> None:
     """As in the API, the role decides; who may not change a project sees no members and what is needed."""
@@ -179,15 +175,7 @@ def test_who_may(pages: PageClient, secret: str, makes: bool, changes: list[str]
         assert bool(data["others"]) is allowed
         fields = [*(data["form"] | {"name": "changed"}).items(), ("base", data["base"])]
         assert pages.post(own, fields, token=secret).status == (303 if allowed else 403)
-        ends = (
-            "naming",
-            "environments",
-            "environments/development/remove",
-            "access",
-            "users/1/roles",
-            "users/1/remove",
-            "delete",
-        )
+        ends = ("naming", "environments", "environments/development/remove", "access", "users/1/roles", "users/1/remove", "delete")
         for end in ends:
             answer = pages.post(f"{own}/{end}", [], token=secret)
             assert (answer.status == 403) is not allowed, end

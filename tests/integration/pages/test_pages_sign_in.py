@@ -12,15 +12,7 @@ from flagsvc.server.application import PAGE_ROUTES
 from flagsvc.server.store.keyring import IDLE_S
 from flagsvc.server.store.resources import sessions
 from flagsvc.testing import FakeClock
-from support.flagservers import (
-    ADMIN_SECRET,
-    BACKEND_SECRET,
-    FRONTEND_SECRET,
-    USER_SECRET,
-    VIEWER_SECRET,
-    AppClient,
-    app_client,
-)
+from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client
 from support.page_scene import Visitor, pass_time
 
 CLOCK = FakeClock
@@ -129,16 +121,7 @@ def test_a_user_has_a_bound_of_sessions(client: AppClient) -> None:
 
 
 ELSEWHERE = (
-    *(
-        "//evil.example",
-        "https://evil.example",
-        "/\\evil",
-        "evil",
-        "/sign-in",
-        "/a\nb",
-        "/ä",
-        "/./sign-in/header?next=/",
-    ),
+    *("//evil.example", "https://evil.example", "/\\evil", "evil", "/sign-in", "/a\nb", "/ä", "/./sign-in/header?next=/"),
     *("/x/%2e%2E/sign-in/header", "/%73ign-in/header", "/Sign-in/header"),
 )
 

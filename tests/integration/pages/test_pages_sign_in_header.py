@@ -17,13 +17,7 @@ from support.page_scene import COOKIE, Visitor
 
 PROXY, ELSEWHERE = "10.1.2.3", "203.0.113.7"
 NETWORKS = ("10.0.0.0/8",)
-RULES = (
-    ("flag-admins", "admin"),
-    ("devs", "editor"),
-    ("shop", "member:shop"),
-    ("shop-leads", "owner:shop"),
-    ("x", "owner:gone"),
-)
+RULES = (("flag-admins", "admin"), ("devs", "editor"), ("shop", "member:shop"), ("shop-leads", "owner:shop"), ("x", "owner:gone"))
 SHOP: dict[str, Any] = {"projects": [{"id": "shop", "name": "Shop"}]}
 
 

@@ -9,10 +9,7 @@ from support.page_forms import PageClient
 API = "/api/admin/tag-types"
 HOSTILE = "<script>alert(1)</script>\"'&"
 TEAM = "/ui/tag-types/team"
-GIVEN: dict[str, Any] = {
-    "features": [{"name": "a"}],
-    "tagTypes": [{"name": "team", "description": HOSTILE}],
-}
+GIVEN: dict[str, Any] = {"features": [{"name": "a"}], "tagTypes": [{"name": "team", "description": HOSTILE}]}
 
 
 def prepare(pages: PageClient) -> None:

@@ -79,12 +79,7 @@ def types(pages: PageClient, secret: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("secret", "project", "status"),
-    [
-        (EDITOR_SECRET, "", 403),
-        (OWNER_SECRET, "other", 200),
-        (OWNER_SECRET, "default", 403),
-    ],
+    ("secret", "project", "status"), [(EDITOR_SECRET, "", 403), (OWNER_SECRET, "other", 200), (OWNER_SECRET, "default", 403)]
 )
 def test_who_may_make_and_delete_one(pages: PageClient, secret: str, project: str, status: int) -> None:
     """A root role or a role in the project decides. What is not allowed is shown disabled, with its permission."""

@@ -62,10 +62,7 @@ def typed(**fields: str) -> list[tuple[str, str]]:
 def test_the_form(pages: PageClient) -> None:
     """It offers the environments, the fields that flags read, and their legal values."""
     found = pages.data("/ui/try")
-    assert [(each["name"], each["ticked"]) for each in found["environments"]] == [
-        ("development", True),
-        ("production", True),
-    ]
+    assert [(each["name"], each["ticked"]) for each in found["environments"]] == [("development", True), ("production", True)]
     assert [each["name"] for each in found["fields"]] == ["userId", "region"]
     assert found["fields"][1]["legal"] == ["eu", HOSTILE]
     page = pages.get("/ui/try?q=child")

@@ -33,11 +33,7 @@ def options(**given: Any) -> ProxyOptions:
 
 @pytest.mark.parametrize(
     "given",
-    [
-        {"storage": "none"},
-        {"storage_provider": MemoryStore()},
-        {"flagsvc_url": "file:///nowhere/document.json"},
-    ],
+    [{"storage": "none"}, {"storage_provider": MemoryStore()}, {"flagsvc_url": "file:///nowhere/document.json"}],
     ids=["none", "provider", "file"],
 )
 def test_another_storage(given: dict[str, Any]) -> None:

@@ -10,15 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from flagsvc.server.store.schema import METADATA
-from support.flagservers import (
-    ADMIN_SECRET,
-    BACKEND_SECRET,
-    EDITOR_SECRET,
-    FRONTEND_SECRET,
-    USER_SECRET,
-    VIEWER_SECRET,
-    AppClient,
-)
+from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, FRONTEND_SECRET, USER_SECRET, VIEWER_SECRET, AppClient
 
 PATH = "/api/admin/api-tokens"
 INVALID = (
@@ -62,11 +54,7 @@ def test_a_token_is_made(client: AppClient) -> None:
     for wanted, kind, environment, projects, head in MADE:
         answer = client.post(PATH, {"tokenName": "t", "type": "backend", **wanted})
         token = answer.json()
-        assert (answer.status, answer.headers["location"], answer.headers["cache-control"]) == (
-            201,
-            "api-tokens",
-            "no-store",
-        )
+        assert (answer.status, answer.headers["location"], answer.headers["cache-control"]) == (201, "api-tokens", "no-store")
         secret, created = token.pop("secret"), token.pop("createdAt")
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", created)
         assert secret.startswith(head) and re.fullmatch("[0-9a-f]{56}", secret.removeprefix(head))

@@ -86,10 +86,7 @@ def test_one_that_is_used_stays(client: AppClient) -> None:
     refused = client.delete(f"{URL}/staging")
     assert (refused.status, refused.json()["name"]) == (409, "ConflictError")
     assert refused.json()["message"] == "Environment staging is in use and cannot be deleted"
-    assert [each["message"] for each in refused.json()["details"]] == [
-        "project `default` has it",
-        "token `reader` reads it",
-    ]
+    assert [each["message"] for each in refused.json()["details"]] == ["project `default` has it", "token `reader` reads it"]
     client.delete(f"{TOKENS}/{token}")
     client.delete(f"{PROJECT}/environments/staging")
     assert client.delete(f"{URL}/staging").status == 200

@@ -61,10 +61,7 @@ def test_an_owner_gives_and_takes_roles(client: AppClient) -> None:
                 },
             },
         ),
-        (
-            "project-access-user-roles-updated",
-            {"before": {"roles": [MEMBER], "userId": reader}, "after": as_owner},
-        ),
+        ("project-access-user-roles-updated", {"before": {"roles": [MEMBER], "userId": reader}, "after": as_owner}),
         ("project-access-user-roles-deleted", as_owner),
     ]
 

@@ -35,8 +35,5 @@ def test_a_member_makes_a_token_and_takes_it_back(client: AppClient) -> None:
     with client.server.store.reading() as tx:
         query = select(events.c.type, events.c.created_by, events.c.data).where(events.c.type.startswith("api-token"))
         rows = tx.db.execute(query.order_by(events.c.id)).all()
-    assert [(row.type, row.created_by) for row in rows] == [
-        ("api-token-created", "member"),
-        ("api-token-deleted", "member"),
-    ]
+    assert [(row.type, row.created_by) for row in rows] == [("api-token-created", "member"), ("api-token-deleted", "member")]
     assert secret not in str(rows) and masked not in str(rows)

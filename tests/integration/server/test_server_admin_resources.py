@@ -16,12 +16,7 @@ ADMIN = "/api/admin"
 SEGMENT = {"name": "beta", "constraints": []}
 TAG = {"type": "simple", "value": "red"}
 CHANGES = {"addedTags": [TAG], "removedTags": []}
-OF_STRATEGY = {
-    "projectId": "default",
-    "environmentId": "development",
-    "strategyId": STRATEGIES["used"],
-    "segmentIds": [1],
-}
+OF_STRATEGY = {"projectId": "default", "environmentId": "development", "strategyId": STRATEGIES["used"], "segmentIds": [1]}
 STEPS: tuple[Any, ...] = (
     ("POST", "/segments", SEGMENT, 201, "segments/1"),
     ("GET", "/segments", None, 200, None),
@@ -106,10 +101,7 @@ def test_what_is_no_number(client: AppClient) -> None:
     """The error names the place in the path; a caller who may not change segments gets only the refusal."""
     for number in ("x", "1.5", "1x", "NaN"):
         message = f'The `/params/id` property must be integer. You sent "{number}".'
-        for answer in (
-            client.get(f"{ADMIN}/segments/{number}/strategies"),
-            client.delete(f"{ADMIN}/segments/{number}"),
-        ):
+        for answer in (client.get(f"{ADMIN}/segments/{number}/strategies"), client.delete(f"{ADMIN}/segments/{number}")):
             assert answer.status == 400
             assert answer.json()["details"] == [{"message": message, "path": "/params/id"}]
         assert client.delete(f"{ADMIN}/segments/{number}", token=OWNER_SECRET).status == 403

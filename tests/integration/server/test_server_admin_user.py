@@ -9,14 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from flagsvc.server.store.schema import events
-from support.flagservers import (
-    ADMIN_SECRET,
-    BACKEND_SECRET,
-    EDITOR_SECRET,
-    USER_SECRET,
-    VIEWER_SECRET,
-    AppClient,
-)
+from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient
 
 PATH = "/api/admin/user"
 TOKENS = f"{PATH}/tokens"
@@ -95,11 +88,7 @@ def test_users_see_and_delete_only_their_own(client: AppClient) -> None:
     for token in (VIEWER_SECRET, USER_SECRET):
         answer = client.delete(f"{TOKENS}/{number}", token=token)
         assert answer.status == 404
-        assert answer.json() == {
-            "name": "NotFoundError",
-            "message": "No PAT found.",
-            "details": [{"message": "No PAT found."}],
-        }
+        assert answer.json() == {"name": "NotFoundError", "message": "No PAT found.", "details": [{"message": "No PAT found."}]}
     assert number in [each["id"] for each in pats(client)]
 
 
@@ -127,10 +116,7 @@ def test_what_cannot_be_is_refused(client: AppClient) -> None:
         assert answer.json() == {"name": "BadDataError", "message": BAD + message, "details": [{"message": message}]}
 
 
-MISSHAPEN: tuple[tuple[dict[str, str], str], ...] = (
-    ({}, "/body/description"),
-    ({"description": "x"}, "/body/expiresAt"),
-)
+MISSHAPEN: tuple[tuple[dict[str, str], str], ...] = (({}, "/body/description"), ({"description": "x"}, "/body/expiresAt"))
 
 
 def test_the_shape_is_checked(client: AppClient) -> None:

@@ -6,14 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from flagsvc.server.store.schema import events
-from support.flagservers import (
-    ADMIN_SECRET,
-    EDITOR_SECRET,
-    USER_SECRET,
-    VIEWER_SECRET,
-    AppClient,
-    what_changed,
-)
+from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, what_changed
 
 PATH = "/api/admin/user-admin"
 ANNA = {"username": "anna", "email": "anna@example.com", "name": "Anna", "rootRole": 2, "sendEmail": False}

@@ -117,11 +117,7 @@ def test_which_sdks_know_segments(client: AppClient) -> None:
     for version, knows in VERSIONS:
         document = client.get(PATH, token=BACKEND_SECRET, headers={"Unleash-Client-Spec": version}).json()
         strategy = document["features"][0]["strategies"][0]
-        assert ("segments" in document, "segments" in strategy, strategy["constraints"] == [US]) == (
-            knows,
-            knows,
-            not knows,
-        )
+        assert ("segments" in document, "segments" in strategy, strategy["constraints"] == [US]) == (knows, knows, not knows)
         assert document["query"]["inlineSegmentConstraints"] is not knows
 
 

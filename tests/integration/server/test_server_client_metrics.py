@@ -123,10 +123,7 @@ def test_names_are_cut(client: AppClient) -> None:
     assert last_hour(client) == {"development": (2, 0)}
 
 
-@pytest.mark.parametrize(
-    "counts",
-    [None, [], {"yes": -1}, {"no": "x"}, {"yes": 1e30}, {"yes": "Infinity"}, {"yes": 2**53}],
-)
+@pytest.mark.parametrize("counts", [None, [], {"yes": -1}, {"no": "x"}, {"yes": 1e30}, {"yes": "Infinity"}, {"yes": 2**53}])
 def test_counts_that_cannot_be_read(client: AppClient, counts: Any) -> None:
     """They cost only themselves: other counts of the report are stored, and a metric counts what is left out."""
     assert taken(report(client, {"two": {"yes": 1}, "one": counts}))

@@ -76,10 +76,7 @@ CALLS = (
 @pytest.mark.parametrize(("method", "path", "secret", "body", "status"), CALLS)
 def test_a_new_token_is_known_at_once(client: AppClient, method: str, path: str, secret: str, body: object, status: int) -> None:
     """Its first request is answered as any later request. A token that does not exist is refused as before."""
-    assert [client.ask(method, path, body, token=secret).status for _ in range(2)] == [
-        status,
-        409 if status == 201 else status,
-    ]
+    assert [client.ask(method, path, body, token=secret).status for _ in range(2)] == [status, 409 if status == 201 else status]
 
 
 def test_a_session_of_another_server_is_known_at_once(client: AppClient) -> None:

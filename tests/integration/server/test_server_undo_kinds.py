@@ -76,10 +76,7 @@ def links(*urls: str) -> Step:
 
 LINKED = links("https://example.com/x", "https://example.com/y")
 IMPORT = data_set(
-    features=[
-        {"name": "a", "type": "experiment", "description": "brought", "stale": True},
-        {"name": "new", "type": "release"},
-    ],
+    features=[{"name": "a", "type": "experiment", "description": "brought", "stale": True}, {"name": "new", "type": "release"}],
     featureStrategies=[
         {"name": "default", "featureName": "a", "parameters": {}, "constraints": []},
         {"name": "default", "featureName": "new", "parameters": {}, "constraints": []},
@@ -113,8 +110,7 @@ TRIALS: Mapping[str, Trial] = {
     "feature-metadata-updated": Trial(put(A, {"name": "a", "type": "experiment", "description": "x", "stale": True})),
     "feature-stale-on": Trial(post(f"{P}/stale", {"features": ["a"], "stale": True})),
     "feature-stale-off": Trial(
-        post(f"{P}/stale", {"features": ["a"], "stale": False}),
-        (post(f"{P}/stale", {"features": ["a"], "stale": True}),),
+        post(f"{P}/stale", {"features": ["a"], "stale": False}), (post(f"{P}/stale", {"features": ["a"], "stale": True}),)
     ),
     "feature-archived": Trial(delete(A), (delete(f"{A}/dependencies"),)),
     "feature-revived": Trial(post("/api/admin/archive/revive/a"), (delete(A),)),
@@ -155,8 +151,7 @@ TRIALS: Mapping[str, Trial] = {
     "project-created": Trial(post("/api/admin/projects", {"id": "new", "name": "New"})),
     "project-updated": Trial(put(P, {"name": "The default", "description": "d", "featureLimit": 100})),
     "project-deleted": Trial(
-        delete(SHOP),
-        (post(f"{SHOP}/access", MEMBER), delete(f"{SHOP}/features/goods"), delete("/api/admin/archive/goods")),
+        delete(SHOP), (post(f"{SHOP}/access", MEMBER), delete(f"{SHOP}/features/goods"), delete("/api/admin/archive/goods"))
     ),
     "project-environment-added": Trial(post(f"{P}/environments", {"environment": "staging"})),
     "project-environment-removed": Trial(delete(f"{P}/environments/development")),
@@ -180,10 +175,7 @@ TOGETHER: Mapping[str, Trial] = {
         Step(
             "PATCH",
             A,
-            [
-                {"op": "replace", "path": "/stale", "value": True},
-                {"op": "replace", "path": "/description", "value": "p"},
-            ],
+            [{"op": "replace", "path": "/stale", "value": True}, {"op": "replace", "path": "/description", "value": "p"}],
         )
     ),
     "an archived child": Trial(delete(A)),
@@ -258,10 +250,7 @@ OBSTACLES: Mapping[str, tuple[str, tuple[Step, ...], str]] = {
     ),
     "an environment that a project has": (
         "environment-created",
-        (
-            post("/api/admin/environments", {"name": "qa", "type": "test"}),
-            post(f"{P}/environments", {"environment": "qa"}),
-        ),
+        (post("/api/admin/environments", {"name": "qa", "type": "test"}), post(f"{P}/environments", {"environment": "qa"})),
         "added qa to the project default",
     ),
     "an environment of a project, in which a flag is on": (

@@ -16,10 +16,7 @@ FLAG = f"{P}/features/a"
 HERE = f"{FLAG}/environments/staging"
 LISTED = f"{HERE}/strategies"
 PERCENT = {"name": "flexibleRollout", "parameters": {"rollout": "25", "stickiness": "userId", "groupId": "a"}}
-GIVEN: dict[str, Any] = {
-    "environments": [{"name": "staging", "type": "test"}],
-    "features": [{"name": "a"}],
-}
+GIVEN: dict[str, Any] = {"environments": [{"name": "staging", "type": "test"}], "features": [{"name": "a"}]}
 OFF = "feature-environment-disabled"
 
 

@@ -16,17 +16,7 @@ from flagsvc.server.store.outbox import LEASE_S
 from flagsvc.server.webhooks import sender
 from flagsvc.server.webhooks.sender import MOST_AT_ONCE, MOST_ATTEMPTS, PAUSES_S, WITHHELD
 from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, USER_SECRET, AppClient
-from support.receivers import (
-    ADDONS,
-    MovingClock,
-    Receiver,
-    add_flags,
-    add_webhook,
-    deliveries,
-    receiving,
-    sending,
-    states,
-)
+from support.receivers import ADDONS, MovingClock, Receiver, add_flags, add_webhook, deliveries, receiving, sending, states
 from support.waiting import wait_until
 
 CLOCK = MovingClock

@@ -10,16 +10,7 @@ import pytest
 
 from flagsvc.settings.table import SERVER_OPTIONS
 from support.flagservers import AppClient, OurFlagServer, app_client, our_flag_server
-from support.receivers import (
-    ADDONS,
-    MovingClock,
-    Receiver,
-    add_flags,
-    add_webhook,
-    deliveries,
-    sending,
-    states,
-)
+from support.receivers import ADDONS, MovingClock, Receiver, add_flags, add_webhook, deliveries, sending, states
 from support.waiting import wait_until
 
 CLOCK = MovingClock

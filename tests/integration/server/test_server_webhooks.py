@@ -18,17 +18,7 @@ from flagsvc.server.store.store import store_events
 from flagsvc.server.webhooks.sender import MOST_ATTEMPTS, PAUSES_S
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client, our_flag_server
 from support.pki import Authority
-from support.receivers import (
-    ADDONS,
-    MovingClock,
-    Receiver,
-    add_flags,
-    add_webhook,
-    deliveries,
-    receiving,
-    sending,
-    states,
-)
+from support.receivers import ADDONS, MovingClock, Receiver, add_flags, add_webhook, deliveries, receiving, sending, states
 from support.waiting import wait_until
 
 GIVEN: dict[str, Any] = {"projects": [{"id": "other", "name": "Other", "environments": ["development", "production"]}]}

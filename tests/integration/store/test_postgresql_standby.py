@@ -88,15 +88,7 @@ def primary_and_standby() -> Iterator[Pair]:
         make_cluster(folder, "primary")
         with cluster(folder, "primary", ports[0]) as primary:
             place = ["-h", "127.0.0.1", "-p", ports[0], "-U", "postgres"]
-            copy = [
-                backup,
-                *place,
-                "-D",
-                folder / STANDBY_NAME,
-                "--checkpoint=fast",
-                "--no-sync",
-                "--write-recovery-conf",
-            ]
+            copy = [backup, *place, "-D", folder / STANDBY_NAME, "--checkpoint=fast", "--no-sync", "--write-recovery-conf"]
             with running("pg_basebackup", copy, env={}, folder=folder, user=user) as program:
                 assert program.process.wait(60) == 0, program.output()
             source = f"primary_conninfo=host=127.0.0.1 port={ports[0]} user=postgres application_name={STANDBY_NAME}"

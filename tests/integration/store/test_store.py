@@ -26,8 +26,7 @@ from flagsvc.testing import FakeClock, RecordingLog
 
 
 @pytest.mark.parametrize(
-    "database",
-    [":memory:", "sqlite://", "sqlite:///:memory:", "sqlite:///file::memory:", "sqlite:///file:x?mode=memory"],
+    "database", [":memory:", "sqlite://", "sqlite:///:memory:", "sqlite:///file::memory:", "sqlite:///file:x?mode=memory"]
 )
 def test_a_database_in_memory_is_refused(database: str) -> None:
     """Every connection would have its own database; the error says what to give instead."""

@@ -11,20 +11,7 @@ from flagsvc.http.shapes import check
 from flagsvc.server.shapes.batch import EXPORT_QUERY
 from flagsvc.server.store.batch.exporting import MAX_NAMES_IN_EVENT, export, record_export
 from flagsvc.server.store.schema import events
-from support.batch_scene import (
-    ADMIN,
-    Json,
-    Scene,
-    body,
-    depends,
-    feature,
-    linked,
-    place,
-    scene_of,
-    strategy,
-    tag,
-    variant,
-)
+from support.batch_scene import ADMIN, Json, Scene, body, depends, feature, linked, place, scene_of, strategy, tag, variant
 
 LISTS = (
     *("features", "featureStrategies", "featureEnvironments", "contextFields", "featureTags"),
@@ -32,21 +19,13 @@ LISTS = (
 )
 CONSTRAINT = {"contextName": "region", "operator": "IN", "values": ["eu"]}
 WHOLE = body(
-    features=[
-        feature("b", type="experiment", description="words", impressionData=True, project="x"),
-        feature("a"),
-        feature("p"),
-    ],
+    features=[feature("b", type="experiment", description="words", impressionData=True, project="x"), feature("a"), feature("p")],
     featureStrategies=[
         strategy("b", "flexibleRollout", parameters={"stickiness": "tier"}, segments=[3], constraints=[CONSTRAINT]),
         strategy("b", variants=[variant("s", stickiness="unseen")], title="second", disabled=True),
     ],
     featureEnvironments=[
-        place(
-            "b",
-            enabled=True,
-            variants=[variant("v", stickiness="plan", overrides=[{"contextName": "office", "values": ["x"]}])],
-        )
+        place("b", enabled=True, variants=[variant("v", stickiness="plan", overrides=[{"contextName": "office", "values": ["x"]}])])
     ],
     featureTags=[tag("b", "blue", "team"), tag("a", "blue")],
     tagTypes=[{"name": "team", "description": "a team", "color": "#ffffff"}],
@@ -63,10 +42,7 @@ def scene(database_url: str) -> Iterator[Scene]:
     with scene_of(database_url) as found:
         found.seed(
             projects=[{"id": "default", "name": "Default"}, {"id": "other", "name": "Other"}],
-            features=[
-                {"name": "old", "project": "default", "archived": True},
-                {"name": "there", "project": "other"},
-            ],
+            features=[{"name": "old", "project": "default", "archived": True}, {"name": "there", "project": "other"}],
             segments=[{"name": "vip", "constraints": []}, {"name": "unused", "constraints": []}],
         )
         found.load(WHOLE)
@@ -123,12 +99,7 @@ def test_everything_of_a_feature_comes_with_it(scene: Scene) -> None:
     assert (second["title"], second["disabled"], second["segments"]) == ("second", True, [])
     assert "sortOrder" not in first
     (state,) = found["featureEnvironments"]
-    assert (state["name"], state["featureName"], state["environment"], state["enabled"]) == (
-        "b",
-        "b",
-        "development",
-        True,
-    )
+    assert (state["name"], state["featureName"], state["environment"], state["enabled"]) == ("b", "b", "development", True)
     assert [each["name"] for each in state["variants"]] == ["v"]
 
 
@@ -192,19 +163,12 @@ def test_an_export_is_noted_without_a_change(scene: Scene) -> None:
     before = scene.store.revision()
     result = scene.export()
     names = [each["name"] for each in result["features"]]
-    many = {
-        **result,
-        "features": [*result["features"], *({"name": f"x{number}"} for number in range(MAX_NAMES_IN_EVENT))],
-    }
+    many = {**result, "features": [*result["features"], *({"name": f"x{number}"} for number in range(MAX_NAMES_IN_EVENT))]}
     names += [each["name"] for each in many["features"][len(names) :]]
     with scene.store.recording(ADMIN) as tx:
         record_export(tx, many)
     with scene.store.reading() as tx:
         row = tx.db.execute(events.select().order_by(events.c.id.desc())).first()
     assert row is not None
-    assert (row.type, row.created_by, row.data) == (
-        "features-exported",
-        "boss",
-        {"features": names[:MAX_NAMES_IN_EVENT]},
-    )
+    assert (row.type, row.created_by, row.data) == ("features-exported", "boss", {"features": names[:MAX_NAMES_IN_EVENT]})
     assert scene.store.revision() == before

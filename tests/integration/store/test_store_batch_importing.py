@@ -76,20 +76,8 @@ def test_each_check_answers(scene: Scene) -> None:
 def test_the_first_check_answers(scene: Scene) -> None:
     """If every check would fail, the first one of the contract gives the error."""
     left = {name: entries for lists, *_ in CHECKS for name, entries in lists.items()}
-    order = [
-        "x is not",
-        "tier is not",
-        "You don't have",
-        "These features",
-        "Unsupported segments",
-        "The following dependent",
-    ]
-    fixes: list[tuple[str, Actor]] = [
-        ("", VIEWER),
-        ("featureStrategies", VIEWER),
-        ("contextFields", VIEWER),
-        ("", ADMIN),
-    ]
+    order = ["x is not", "tier is not", "You don't have", "These features", "Unsupported segments", "The following dependent"]
+    fixes: list[tuple[str, Actor]] = [("", VIEWER), ("featureStrategies", VIEWER), ("contextFields", VIEWER), ("", ADMIN)]
     fixes += [("features", ADMIN), ("segments", ADMIN)]
     for (fixed, actor), expected in zip(fixes, order, strict=True):
         left.pop(fixed, None)

@@ -28,10 +28,7 @@ def scene(database_url: str) -> Iterator[Scene]:
                 {"name": "buried", "project": "other", "archived": True},
             ],
             strategies=[{"feature": "here", "environment": "development", "name": "default"}],
-            contextFields=[
-                {"name": "tier", "legalValues": [{"value": "free"}]},
-                {"name": "theirs", "project": "other"},
-            ],
+            contextFields=[{"name": "tier", "legalValues": [{"value": "free"}]}, {"name": "theirs", "project": "other"}],
             segments=[{"name": "all", "constraints": []}, {"name": "theirs", "constraints": [], "project": "other"}],
             strategyTypes=[{"name": "mine", "description": "", "parameters": []}],
             tagTypes=[{"name": "team", "description": "", "icon": ""}],

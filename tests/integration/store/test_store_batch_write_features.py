@@ -51,18 +51,11 @@ PLAIN = {"type": "release", "description": None, "stale": False, "impressionData
 
 def test_a_feature_is_created_in_the_target(scene: Scene) -> None:
     """The feature is created in the target project, not in the entry's; it is in every environment of the project, and off."""
-    ignored = {
-        "project": "other",
-        "createdAt": "2020-01-01T00:00:00Z",
-        "environments": [{"name": "production", "enabled": True}],
-    }
+    ignored = {"project": "other", "createdAt": "2020-01-01T00:00:00Z", "environments": [{"name": "production", "enabled": True}]}
     scene.load(body(features=[feature("new", **RICH, **ignored)]), EDITOR)
     assert shown(scene, "new") == {"name": "new", "project": "default", **RICH, "archived": False}
     states = scene.export(features=["new"], environment="")["featureEnvironments"]
-    assert [(each["environment"], each["enabled"]) for each in states] == [
-        ("development", False),
-        ("production", False),
-    ]
+    assert [(each["environment"], each["enabled"]) for each in states] == [("development", False), ("production", False)]
     with scene.store.reading() as tx:
         row = tx.db.execute(select(features).where(features.c.name == "new")).one()
         assert row.created_by == "writer"
@@ -221,12 +214,7 @@ def test_tags_are_replaced(scene: Scene) -> None:
     """The data set's features lose all their tags and get the given ones; other features keep theirs, and may get more."""
     first = [tag("here", "old"), tag("too", "kept"), tag("here", "both")]
     scene.load(body(features=[feature("here"), feature("too")], featureTags=first))
-    second = [
-        tag("here", "new"),
-        tag("too", "more"),
-        tag("here", "both"),
-        {"featureName": "here", "tagValue": "no type"},
-    ]
+    second = [tag("here", "new"), tag("too", "more"), tag("here", "both"), {"featureName": "here", "tagValue": "no type"}]
     scene.load(body(features=[feature("here")], featureTags=second))
     assert tags_of(scene, "here") == [("simple", "both"), ("simple", "new")]
     assert tags_of(scene, "too") == [("simple", "kept"), ("simple", "more")]
@@ -263,13 +251,7 @@ def test_tag_types_that_cannot_be(scene: Scene) -> None:
 def test_context_fields_are_created(scene: Scene) -> None:
     """A new field is created, without its sort order; a project's field becomes the target's; an existing one does not change."""
     fields = [
-        {
-            "name": "region",
-            "description": "where",
-            "stickiness": True,
-            "sortOrder": 99,
-            "legalValues": [{"value": "eu"}],
-        },
+        {"name": "region", "description": "where", "stickiness": True, "sortOrder": 99, "legalValues": [{"value": "eu"}]},
         {"name": "owned", "project": "from"},
         {"name": "tier", "description": "changed"},
     ]
@@ -340,11 +322,7 @@ def test_links_that_cannot_be(scene: Scene) -> None:
         (linked("here", {"url": "http://"}), 400, f"{BAD_DATA}Invalid URL: http://"),
         *(
             (linked("here", {"url": each}), 400, f"{BAD_DATA}Invalid URL: {each} is no address of a web page")
-            for each in (
-                "javascript:alert(1)",
-                " JavaScript:alert(1)",
-                "data:text/html,x",
-            )
+            for each in ("javascript:alert(1)", " JavaScript:alert(1)", "data:text/html,x")
         ),
         (
             linked("here", {"url": f"https://e.com/{'x' * 10_000}"}),

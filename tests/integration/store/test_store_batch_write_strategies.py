@@ -177,11 +177,7 @@ def test_values_of_all_come_before_legal_values_of_any(scene: Scene) -> None:
 def test_an_unknown_environment(scene: Scene) -> None:
     """Strategies, variants and states each have their own error for it; a project may lack an environment that exists."""
     lists = {
-        "featureStrategies": (
-            [strategy("here")],
-            400,
-            f"{BAD_DATA}You have not added the current environment to the project",
-        ),
+        "featureStrategies": ([strategy("here")], 400, f"{BAD_DATA}You have not added the current environment to the project"),
         "featureEnvironments": ([place("here")], 404, "Could not find environment nosuch for feature: here"),
     }
     for name, (entries, status, message) in lists.items():
@@ -218,13 +214,7 @@ def test_variants_without_a_type_are_left_out(scene: Scene) -> None:
 
 def test_states_go_by_name(scene: Scene) -> None:
     """Variants belong to the feature `featureName`, the state to `name`; the entry's own environment is not used."""
-    entry = {
-        "name": "too",
-        "featureName": "here",
-        "environment": "production",
-        "enabled": True,
-        "variants": [variant("v")],
-    }
+    entry = {"name": "too", "featureName": "here", "environment": "production", "enabled": True, "variants": [variant("v")]}
     scene.load(body(featureEnvironments=[entry]))
     assert (state_of(scene, "here")["enabled"], len(state_of(scene, "here")["variants"])) == (False, 1)
     assert (state_of(scene, "too")["enabled"], state_of(scene, "too")["variants"]) == (True, [])

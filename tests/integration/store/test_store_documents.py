@@ -14,14 +14,7 @@ import pytest
 from sqlalchemy import Table, update
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.server.store.documents import (
-    DOCUMENT_OVERHEAD,
-    RETRY_S,
-    ClientDocument,
-    DocumentCache,
-    DocumentQuery,
-    Documents,
-)
+from flagsvc.server.store.documents import DOCUMENT_OVERHEAD, RETRY_S, ClientDocument, DocumentCache, DocumentQuery, Documents
 from flagsvc.server.store.schema import dependencies, features, segments, strategies
 from flagsvc.server.store.store import Store, Tx, open_store
 from flagsvc.testing import FakeClock, RecordingLog
@@ -97,12 +90,7 @@ def many(flags: Flags) -> None:
         variants=[VARIANT],
         tags=[("simple", "red"), ("simple", "a:b")],
         strategies=[
-            {
-                "name": "last",
-                "sort_order": 9,
-                "title": "shown nowhere",
-                "parameters": {"n": 5, "t": "x", "nothing": None},
-            },
+            {"name": "last", "sort_order": 9, "title": "shown nowhere", "parameters": {"n": 5, "t": "x", "nothing": None}},
             {"name": "first", "segments": ["us", "eu"], "constraints": [OWN], "variants": [VARIANT], "sort_order": -1},
             {"name": "off", "disabled": True, "segments": ["eu"]},
             {"name": "elsewhere", "environment": "production"},
@@ -159,11 +147,7 @@ def test_another_environment_has_its_own_state(store: Store, documents: Document
     """State, strategies and variants are those of the environment; in an unknown environment every feature is off."""
     write(store, put=many)
     full = read(documents.get(DocumentQuery("production")))["features"][0]
-    assert (full["enabled"], [each["name"] for each in full["strategies"]], full["variants"]) == (
-        False,
-        ["elsewhere"],
-        [],
-    )
+    assert (full["enabled"], [each["name"] for each in full["strategies"]], full["variants"]) == (False, ["elsewhere"], [])
     nowhere = read(documents.get(DocumentQuery("nowhere")))["features"]
     assert [(each["enabled"], each["strategies"]) for each in nowhere] == [(False, [])] * 3
 

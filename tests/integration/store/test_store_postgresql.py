@@ -161,11 +161,7 @@ def test_another_database_is_not_listened_to(postgresql_cluster: str, postgresql
 def test_two_schemas_of_a_database_are_two_stores(postgresql_url: str) -> None:
     """Servers with different schemas share nothing: a higher revision of the other hides no change."""
     execute(postgresql_url, "CREATE SCHEMA a", "CREATE SCHEMA b")
-    with (
-        opened(f"{postgresql_url}?schema=a") as one,
-        opened(f"{postgresql_url}?schema=b") as two,
-        heard(one) as revisions,
-    ):
+    with opened(f"{postgresql_url}?schema=a") as one, opened(f"{postgresql_url}?schema=b") as two, heard(one) as revisions:
         for number in range(5):
             write(two, str(number))
         with opened(f"{postgresql_url}?schema=a") as again:
@@ -225,10 +221,7 @@ def test_a_search_path_without_a_schema_is_said(postgresql_url: str, statement: 
 def test_other_encodings_are_refused(postgresql_cluster: str, encoding: str) -> None:
     """A database that cannot keep every text is refused with a sentence."""
     made = f"flags_{encoding.lower()}"
-    execute(
-        postgresql_cluster,
-        f"CREATE DATABASE {made} ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'",
-    )
+    execute(postgresql_cluster, f"CREATE DATABASE {made} ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
     try:
         with pytest.raises(DatabaseError, match=f"the database has the encoding {encoding}, which cannot keep every text"):
             open_store(f"{postgresql_cluster.rpartition('/')[0]}/{made}", SystemClock(), RecordingLog())
@@ -269,12 +262,7 @@ def test_a_read_only_database_is_read(postgresql_url: str) -> None:
             assert names(other) == [NAME]
             other.probe(commit=True)
             assert word(other) == STANDBY.word
-            execute(
-                postgresql_url,
-                "BEGIN READ WRITE",
-                f"ALTER DATABASE {name} SET default_transaction_read_only = off",
-                "COMMIT",
-            )
+            execute(postgresql_url, "BEGIN READ WRITE", f"ALTER DATABASE {name} SET default_transaction_read_only = off", "COMMIT")
             other.probe(commit=True)
             assert word(other) == ""
             write(other, "second")  # the probe has closed the connections that were read-only
@@ -300,18 +288,10 @@ def test_a_role_that_may_only_read(postgresql_url: str) -> None:
                 write(store, "refused")
             assert names(store) == [NAME]
             most = "INSERT, UPDATE, DELETE"
-            execute(
-                postgresql_url,
-                f"GRANT {most} ON ALL TABLES IN SCHEMA public TO {role}",
-                f"REVOKE INSERT ON users FROM {role}",
-            )
+            execute(postgresql_url, f"GRANT {most} ON ALL TABLES IN SCHEMA public TO {role}", f"REVOKE INSERT ON users FROM {role}")
             store.probe(commit=True)
             assert word(store) == RIGHTS.word, "one table is enough"
-            execute(
-                postgresql_url,
-                f"GRANT INSERT ON users TO {role}",
-                f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}",
-            )
+            execute(postgresql_url, f"GRANT INSERT ON users TO {role}", f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}")
             store.probe(commit=True)
             assert word(store) == ""
             write(store, "second")
@@ -328,10 +308,7 @@ def fail_with(store: Store, state: str) -> None:
 def test_a_full_disk_of_the_server(postgresql_url: str) -> None:
     """PostgreSQL's error for a full disk is a refusal with a reason; any other error is none."""
     with opened(postgresql_url) as store:
-        for state, why in (
-            ("53200", "the database failed"),
-            ("53100", "the database cannot be written: the disk is full"),
-        ):
+        for state, why in (("53200", "the database failed"), ("53100", "the database cannot be written: the disk is full")):
             with pytest.raises(DatabaseError, match=why):
                 fail_with(store, state)
         assert word(store) == FULL.word

@@ -55,23 +55,12 @@ WHOLE: dict[str, Any] = {
         {"name": "gone", "archived": True},
     ],
     "strategies": [
-        {
-            "feature": "b",
-            "environment": "staging",
-            "name": "flexibleRollout",
-            "parameters": {"rollout": "50"},
-            "segments": ["vip"],
-        },
+        {"feature": "b", "environment": "staging", "name": "flexibleRollout", "parameters": {"rollout": "50"}, "segments": ["vip"]},
         {"feature": "b", "environment": "staging", "name": "mine", "title": "T", "disabled": True},
         {"feature": "a", "environment": "production", "name": "default", "sortOrder": 3.5},
     ],
     "users": [
-        {
-            "name": "u",
-            "rootRole": "editor",
-            "email": "u@example.org",
-            "projectRoles": [{"project": "shop", "role": "owner"}],
-        }
+        {"name": "u", "rootRole": "editor", "email": "u@example.org", "projectRoles": [{"project": "shop", "role": "owner"}]}
     ],
     "tokens": [
         {"secret": "user:u-secret", "type": "personal", "user": "u", "expiresAt": "2031-01-01T00:00:00+01:00"},

@@ -36,10 +36,7 @@ CHANGED = parse_seed(
             {"feature": "d", "environment": "staging", "name": "default"},
         ],
         "users": [{"name": "ada", "rootRole": "editor"}],
-        "tokens": [
-            {"type": "admin", "secret": "*:*.first"},
-            {"type": "personal", "user": "ada", "secret": "user:of-ada"},
-        ],
+        "tokens": [{"type": "admin", "secret": "*:*.first"}, {"type": "personal", "user": "ada", "secret": "user:of-ada"}],
     }
 )
 ADDED = {"environments": 1, "projects": 1, "features": 1, "strategies": 2, "users": 1, "tokens": 1}
@@ -180,10 +177,7 @@ def test_what_was_made_after_a_first_start_stays(store: Store, section: str, ent
     other = {name: "of the seed" if text == "mine" else text for name, text in entry.items()}
     uses = {"changeRequests": [{"project": "default", "environment": "production"}]}
     seed_result = apply_seed_once(store, parse_seed(FIRST | uses | {section: [other]}))
-    assert (seed_result.outcome, seed_result.written) == (
-        SeedOutcome.WRITTEN,
-        {"features": 3, "tokens": 1, "changeRequests": 1},
-    )
+    assert (seed_result.outcome, seed_result.written) == (SeedOutcome.WRITTEN, {"features": 3, "tokens": 1, "changeRequests": 1})
     assert "mine" in [row[0] for row in rows(store, column)] and "of the seed" not in [row[0] for row in rows(store, column)]
     with store.reading() as tx:
         assert is_in_maintenance(tx)

@@ -222,19 +222,13 @@ def test_drift(store: Store) -> None:
         first = strategies.list_all(tx, "cart", "production")[0]
         strategies.change(tx, PLACE, first["id"], first | {"parameters": {"rollout": "99"}})
     planned = plan_seed(store, SEED, WHO)
-    assert [each.words for each in planned] == [
-        "changed flexibleRollout of cart in production",
-        "switched cart on in production",
-    ]
+    assert [each.words for each in planned] == ["changed flexibleRollout of cart in production", "switched cart on in production"]
     assert planned[1].members == [{"name": "enabled", "before": False, "after": True}]
     apply_wanted(store, SEED, WHO)
     assert plan_seed(store, SEED, WHO) == []
     with store.writing(WHO) as tx:
         feature_archive.archive(tx, "shop", "cart")
-    assert sentences(store, with_other("features", archived=False)) == [
-        "revived cart",
-        "switched cart on in production",
-    ]
+    assert sentences(store, with_other("features", archived=False)) == ["revived cart", "switched cart on in production"]
 
 
 def test_tokens_work(store: Store) -> None:
@@ -291,11 +285,7 @@ def any_constraints(random: Random) -> list[dict[str, Any]]:
 
 def any_flag(random: Random, name: str) -> dict[str, Any]:
     """Return a flag with every key."""
-    texts = {
-        "name": name,
-        "description": random.choice(["", "a", "b"]),
-        "type": random.choice(["release", "experiment"]),
-    }
+    texts = {"name": name, "description": random.choice(["", "a", "b"]), "type": random.choice(["release", "experiment"])}
     enabled = random.sample(["development", "production"], random.randrange(3))
     flags = {"stale": random.random() < 0.5, "impressionData": random.random() < 0.5, "archived": False}
     return texts | flags | {"enabled": enabled}

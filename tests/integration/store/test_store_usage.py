@@ -96,10 +96,7 @@ def rows_of(store: Store) -> list[tuple[Any, ...]]:
     counts = (usage.c.app_name, usage.c.hour, usage.c.yes, usage.c.no)
     variants = (usage_variants.c.app_name, usage_variants.c.hour, usage_variants.c.variant, usage_variants.c.count)
     with store.reading() as tx:
-        found = [
-            *tx.db.execute(select(*counts).order_by(*counts)),
-            *tx.db.execute(select(*variants).order_by(*variants)),
-        ]
+        found = [*tx.db.execute(select(*counts).order_by(*counts)), *tx.db.execute(select(*variants).order_by(*variants))]
     return [(name, (hour - SPAN_START) / HOUR, *rest) for name, hour, *rest in found]
 
 
@@ -147,12 +144,7 @@ def test_the_use_of_a_day_and_of_a_week(store: Store) -> None:
         with later.reading() as tx:
             day = sum_between(tx, "one", "development", hours_of_day(tx.now))
             week = sum_between(tx, "one", "development", spans_of_week(tx.now))
-        assert [place for place, each in enumerate(day) if (each.yes, each.no, each.variants) == (1, 2, {"a": 1})] == [
-            0,
-            1,
-            22,
-            23,
-        ]
+        assert [place for place, each in enumerate(day) if (each.yes, each.no, each.variants) == (1, 2, {"a": 1})] == [0, 1, 22, 23]
         assert len(day) == 24 and sum(each.yes for each in day) == 4
         assert {place: (each.yes, each.no, each.variants) for place, each in enumerate(week) if each.yes} == {
             14: (1, 2, {"a": 1}),
@@ -278,13 +270,7 @@ def test_an_application_in_full(store: Store) -> None:
     with store.recording() as tx:
         add_counts(tx, [UsageCount(name, "app", "development", NOW, 1) for name in ("known", "archived")])
     found = one(store, "app")
-    kind: dict[str, Any] = {
-        "displayName": None,
-        "name": "custom",
-        "editable": True,
-        "description": None,
-        "parameters": [],
-    }
+    kind: dict[str, Any] = {"displayName": None, "name": "custom", "editable": True, "description": None, "parameters": []}
     assert found["strategies"] == [{**kind, "deprecated": False, "title": None}, {"name": "nosuch", "notFound": True}]
     feature = {"name": "known", "description": "d", "type": "release", "project": "default", "stale": False}
     feature |= {"createdAt": SHOWN, "lastSeenAt": None, "impressionData": False, "archived": False}

@@ -21,12 +21,7 @@ import engine
 from harness import goals, pages, plots, readme, results, svg
 from harness.goals import MET, MISSED, MUST, UNKNOWN
 from harness.page_tasks import OUR_TASKS, THEIR_TASKS, Click, Task, Write
-from harness.results import (
-    EDGE_ONE,
-    EQUAL,
-    OURS,
-    Results,
-)
+from harness.results import EDGE_ONE, EQUAL, OURS, Results
 from harness.svg import Axis, Line
 from support.bench_scene import cell, sample
 

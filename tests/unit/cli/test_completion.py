@@ -64,13 +64,7 @@ def run(shell: str, *arguments: str, folder: Path, given: str = "") -> str:
     """Run a shell without user settings and return its output. Fail if it fails or prints an error."""
     env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
     done = subprocess.run(
-        [needs.program(shell), *arguments],
-        cwd=folder,
-        env=env,
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=60,
+        [needs.program(shell), *arguments], cwd=folder, env=env, input=given, capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
@@ -106,10 +100,7 @@ def test_every_command_and_option_is_there(shell: str, flagsvc: Flagsvc) -> None
     for command, options in ROWS.items():
         part = part_of(script, command, shell)
         for option in options:
-            assert option.in_code_only or re.search(rf"{dashes}{option.flag[2:]}(?![\w-])", part), (
-                command,
-                option.flag,
-            )
+            assert option.in_code_only or re.search(rf"{dashes}{option.flag[2:]}(?![\w-])", part), (command, option.flag)
     for known in COMMANDS:
         assert part_of(script, known.name, shell)
 

@@ -231,8 +231,7 @@ def test_a_start_that_is_refused(flagsvc: Flagsvc, file: Path) -> None:
 
 @pytest.mark.parametrize("command", ["proxy", "config"])
 @pytest.mark.parametrize(
-    "arguments",
-    [("--environments", "s3cret"), ("--environments=s3cret",), ("--environments-file", "s3cret"), ("--environments",)],
+    "arguments", [("--environments", "s3cret"), ("--environments=s3cret",), ("--environments-file", "s3cret"), ("--environments",)]
 )
 def test_no_flag_sets_environments(command: str, arguments: tuple[str, ...], flagsvc: Flagsvc) -> None:
     """Somebody who tries is told where environments are set, and the value is not shown."""

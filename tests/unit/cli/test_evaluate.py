@@ -210,10 +210,7 @@ def test_wrong_documents(tmp_path: Path, flagsvc: Flagsvc, content: bytes, probl
 def test_missing_files(tmp_path: Path, flagsvc: Flagsvc) -> None:
     """A missing file and a folder are errors."""
     run = flagsvc("evaluate", str(tmp_path / "none.json"))
-    assert (run.code, run.err) == (
-        2,
-        f"flagsvc evaluate: cannot read `{tmp_path}/none.json`: no such file or directory\n",
-    )
+    assert (run.code, run.err) == (2, f"flagsvc evaluate: cannot read `{tmp_path}/none.json`: no such file or directory\n")
     assert flagsvc("evaluate", str(tmp_path)).err == f"flagsvc evaluate: cannot read `{tmp_path}`: is a directory\n"
 
 

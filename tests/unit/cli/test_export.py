@@ -163,19 +163,8 @@ def strategy(number: int, flag: str = "checkout", **more: Any) -> dict[str, Any]
 
 
 EXPORTED = EMPTY | {
-    "features": [
-        {"name": "checkout", "project": "shop"},
-        {"name": "a b/ü", "project": "shop"},
-        {"name": "one", "project": "shop"},
-    ],
-    "featureStrategies": [
-        strategy(2),
-        strategy(0),
-        strategy(1),
-        strategy(8, "a b/ü"),
-        strategy(7, "a b/ü"),
-        strategy(9, "one"),
-    ],
+    "features": [{"name": "checkout", "project": "shop"}, {"name": "a b/ü", "project": "shop"}, {"name": "one", "project": "shop"}],
+    "featureStrategies": [strategy(2), strategy(0), strategy(1), strategy(8, "a b/ü"), strategy(7, "a b/ü"), strategy(9, "one")],
 }
 FLAGS = "/api/admin/projects/shop/features"
 PLACES = {"checkout": [(0, 0), (1, 1), (2, 2)], "a%20b%2F%C3%BC": [(7, 3), (8, 3)]}

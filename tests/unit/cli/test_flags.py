@@ -35,10 +35,7 @@ WHOLE: dict[str, Any] = {
         {**STATES[0], "strategies": [], "variants": [{"name": "blue", "weight": 1000}]},
         {
             **STATES[1],
-            "strategies": [
-                {"name": "userWithId", "parameters": {"userIds": "7"}},
-                {"name": "default", "constraints": 7},
-            ],
+            "strategies": [{"name": "userWithId", "parameters": {"userIds": "7"}}, {"name": "default", "constraints": 7}],
         },
     ],
 }

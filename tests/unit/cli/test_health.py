@@ -67,11 +67,7 @@ def test_over_tcp_and_over_a_unix_socket(tmp_path: Path) -> None:
 def test_over_tls(tmp_path: Path, wanted: bool) -> None:
     """Any server certificate is accepted. The own certificate is sent if the server requests one and the file can be read."""
     own = CertificateFiles(NAMES, written(tmp_path, "own.pem", AUTHORITY.issue().both))
-    for pair, answered in (
-        (own, True),
-        (CertificateFiles(NAMES, str(tmp_path / "gone")), not wanted),
-        (None, not wanted),
-    ):
+    for pair, answered in ((own, True), (CertificateFiles(NAMES, str(tmp_path / "gone")), not wanted), (None, not wanted)):
         listener = socket.create_server((HOST, 0))
         place = ProbeTarget(HOST, listener.getsockname()[1], "/a", tls=True, own=pair)
         with answering(listener, AUTHORITY.server(wants_certificate=wanted)):
@@ -188,10 +184,7 @@ def test_which_address_is_asked(host: str | None, asked: str, flagsvc: Flagsvc, 
         (("--port", "0"), "port (flag --port): 0 is any free port, so nothing says which one to ask\n"),
         (("--server", "--port", "0"), "port (flag --port): 0 is any free port, so nothing says which one to ask\n"),
         (("--server", "--port", "x"), "port (flag --port): expected a port number from 0 to 65535, got `x`\n"),
-        (
-            ("--server", "--proxy-base-path", "x"),
-            "`--proxy-base-path` is an option of the proxy: leave out `--server`\n",
-        ),
+        (("--server", "--proxy-base-path", "x"), "`--proxy-base-path` is an option of the proxy: leave out `--server`\n"),
         (("--base-path", "x"), "`--base-path` is an option of the flag server: add `--server`\n"),
         (("--host", "a b"), "host (flag --host): expected a host name, an IP address, or unix:/path"),
         (("--admin-address", ":0"), "adminAddress (flag --admin-address): 0 is any free port"),

@@ -150,18 +150,8 @@ def test_an_admin_token(user: Answer, token: str, told: bool, run: Flagsvc, admi
 @pytest.mark.parametrize(
     ("status", "body", "code", "text"),
     [
-        (
-            400,
-            {"name": "BadDataError", "message": "x", "details": [{"message": "A is not supported."}]},
-            1,
-            "A is not supported",
-        ),
-        (
-            403,
-            {"name": "PermissionError", "message": "You lack it."},
-            1,
-            "the user of the token may not do this: You lack it",
-        ),
+        (400, {"name": "BadDataError", "message": "x", "details": [{"message": "A is not supported."}]}, 1, "A is not supported"),
+        (403, {"name": "PermissionError", "message": "You lack it."}, 1, "the user of the token may not do this: You lack it"),
         (404, {"name": "NotFoundError", "message": "No such."}, 1, "the server does not find it: No such"),
         (409, {"name": "NameExistsError", "message": "It exists."}, 1, "the server refused the request: It exists"),
         (413, {}, 2, "the data set is too large"),

@@ -91,10 +91,7 @@ def test_overview(arguments: tuple[str, ...], flagsvc: Flagsvc) -> None:
         (("evaluate",), "flagsvc evaluate: missing: DOCUMENT"),
         (("imprt",), "flagsvc: unknown command `imprt`; did you mean `import`?"),
         (("validate",), "flagsvc validate: missing: FILE"),
-        (
-            ("import", "x", "--environmnet", "y"),
-            "flagsvc import: unknown option `--environmnet`; did you mean `--environment`?",
-        ),
+        (("import", "x", "--environmnet", "y"), "flagsvc import: unknown option `--environmnet`; did you mean `--environment`?"),
         (("export", "--project", "x"), "flagsvc export: missing: --environment"),
     ],
 )
@@ -134,13 +131,7 @@ def run_python(*arguments: str, **given: Any) -> subprocess.CompletedProcess[str
     """Run Python as a process that finds this package."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return subprocess.run(
-        [sys.executable, *arguments],
-        env=environment,
-        text=True,
-        stderr=subprocess.PIPE,
-        timeout=30,
-        check=False,
-        **given,
+        [sys.executable, *arguments], env=environment, text=True, stderr=subprocess.PIPE, timeout=30, check=False, **given
     )
 
 

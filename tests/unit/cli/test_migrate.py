@@ -129,12 +129,7 @@ def test_what_a_service_is_given(flagsvc: Flagsvc, tmp_path: Path) -> None:
     ],
 )
 def test_the_last_line_says_how_to_go_on(
-    arguments: tuple[str, ...],
-    first: str,
-    argument: str,
-    flagsvc: Flagsvc,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...], first: str, argument: str, flagsvc: Flagsvc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It names the two commands as they are typed for this result."""
     monkeypatch.chdir(tmp_path)

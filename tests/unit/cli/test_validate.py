@@ -11,9 +11,7 @@ import pytest
 from support.cli_helpers import Called, Flagsvc
 from support.fake_admin import BATCH, EMPTY, NOTHING, TOKEN, FakeAdmin
 
-DATA = EMPTY | {
-    "features": [{"name": "dark-mode"}, {"name": "new-checkout", "typ": "release"}],
-}
+DATA = EMPTY | {"features": [{"name": "dark-mode"}, {"name": "new-checkout", "typ": "release"}]}
 REQUEST = {"project": "shop", "environment": "production", "data": DATA}
 
 
@@ -90,12 +88,7 @@ def test_long_items_are_not_wrapped(ask: Flagsvc, admin: FakeAdmin) -> None:
 
 @pytest.mark.parametrize(
     ("lists", "code"),
-    [
-        ({}, 0),
-        ({"warnings": ITEMS["warnings"]}, 0),
-        ({"errors": ITEMS["errors"]}, 1),
-        ({"permissions": ITEMS["permissions"]}, 1),
-    ],
+    [({}, 0), ({"warnings": ITEMS["warnings"]}, 0), ({"errors": ITEMS["errors"]}, 1), ({"permissions": ITEMS["permissions"]}, 1)],
 )
 def test_exit_codes_of_answers(lists: dict[str, Any], code: int, ask: Flagsvc, admin: FakeAdmin) -> None:
     """Warnings are exit code 0, errors and missing permissions 1. --json prints the server's lists and the own findings."""
@@ -202,12 +195,7 @@ TYP = ("/body/data/features/1/typ", "Your request included the `/body/data/featu
 @pytest.mark.parametrize(
     ("value", "detail", "place", "message"),
     [
-        (
-            REQUEST,
-            TYP,
-            "data.features[1].typ (new-checkout)",
-            "Your request included the `data.features[1].typ` property",
-        ),
+        (REQUEST, TYP, "data.features[1].typ (new-checkout)", "Your request included the `data.features[1].typ` property"),
         (DATA, TYP, "features[1].typ (new-checkout)", "Your request included the `features[1].typ` property"),
     ],
 )

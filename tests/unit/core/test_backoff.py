@@ -6,13 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from flagsvc.core.background import (
-    RETRY_AFTER_CEILING_S,
-    delay_after_failure,
-    delay_while_cold,
-    delay_while_refused,
-    longest_delay,
-)
+from flagsvc.core.background import RETRY_AFTER_CEILING_S, delay_after_failure, delay_while_cold, delay_while_refused, longest_delay
 
 DRAWS = st.floats(0, 1, exclude_max=True)
 INTERVALS = st.floats(0.001, 10_000)

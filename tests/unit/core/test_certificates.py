@@ -8,13 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.core.certificates import (
-    CertificateFiles,
-    CertificateOptionNames,
-    WatchedFiles,
-    load_authorities,
-    stamp_files,
-)
+from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames, WatchedFiles, load_authorities, stamp_files
 from flagsvc.core.errors import ConfigurationError
 from support.pki import Authority, written
 from support.tracebacks import leaks

@@ -117,14 +117,7 @@ def test_a_structlog_logger() -> None:
     log = build_logger(structlog.wrap_logger(structlog.PrintLogger(io.StringIO()), processors=[kept]))
     write_all(log)
     log.warn("away", status=503)
-    assert [entry["log_level"] for entry in kept.entries] == [
-        "debug",
-        "info",
-        "warning",
-        "error",
-        "critical",
-        "warning",
-    ]
+    assert [entry["log_level"] for entry in kept.entries] == ["debug", "info", "warning", "error", "critical", "warning"]
     assert kept.entries[-1] == {"event": "away", "status": 503, "log_level": "warning"}
 
 

@@ -7,16 +7,7 @@ from typing import Any
 import pytest
 
 from flagsvc.cli.batch.yaml_files import YamlReader
-from flagsvc.core.yaml_text import (
-    LONGEST_NUMBER,
-    MAX_DEPTH,
-    MOST_MERGES,
-    MOST_REPEATED,
-    TEXT,
-    BoundedReader,
-    YamlError,
-    load_yaml,
-)
+from flagsvc.core.yaml_text import LONGEST_NUMBER, MAX_DEPTH, MOST_MERGES, MOST_REPEATED, TEXT, BoundedReader, YamlError, load_yaml
 from flagsvc.server.store.seed.file import SeedYamlReader
 
 READERS = pytest.mark.parametrize("reader", [SeedYamlReader, YamlReader])

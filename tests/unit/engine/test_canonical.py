@@ -58,12 +58,7 @@ def test_chance_has_no_bytes(noted: str) -> None:
 
 @pytest.mark.parametrize(
     ("wire", "attribute"),
-    [
-        ("userId", "user_id"),
-        ("appName", "app_name"),
-        ("environment", "environment"),
-        ("remoteAddress", "remote_address"),
-    ],
+    [("userId", "user_id"), ("appName", "app_name"), ("environment", "environment"), ("remoteAddress", "remote_address")],
 )
 def test_a_standard_field(wire: str, attribute: str) -> None:
     """Absent, its own, or a property of its name: three different things; its own hides the property."""

@@ -53,10 +53,7 @@ def test_events_apply_in_turn() -> None:
     ("event", "message"),
     [
         (5, "event: must be an object, is a number"),
-        (
-            {},
-            "event.type: must be one of hydration, feature-updated, feature-removed, segment-updated, segment-removed, is `None`",
-        ),
+        ({}, "event.type: must be one of hydration, feature-updated, feature-removed, segment-updated, segment-removed, is `None`"),
         ({"type": "other"}, "event.type: must be one of"),
         ({"type": "hydration"}, "event.features: must be a list, is missing"),
         ({"type": "hydration", "features": [], "segments": 5}, "event.segments: must be a list, is a number"),

@@ -136,10 +136,7 @@ def test_dependencies_segments_and_what_was_not_reached() -> None:
     segments: list[object] = [{"id": 1, "name": "europe", "constraints": [constraint("IN", values=["eu"])]}]
     child = feature("child", strategy(segments=[1]), strategy(), strategy("userWithId"), dependencies=[{"feature": "p"}])
     made = snapshot(
-        feature("p", strategy("default", constraint("IN", "plan", values=["pro"]))),
-        child,
-        segments=segments,
-        fold=False,
+        feature("p", strategy("default", constraint("IN", "plan", values=["pro"]))), child, segments=segments, fold=False
     )
     free = explain(made, region("eu"), ["child"])[0]
     assert (free.enabled, free.decided) == (False, "dependency on `p` is not satisfied")

@@ -145,16 +145,7 @@ def test_a_number_as_a_name_is_a_text() -> None:
 
 def test_parameters_of_a_custom_strategy_are_texts() -> None:
     """Null is absent, and a list or an object is its JSON; what the built-in strategies read is as they read it."""
-    given = {
-        "a": None,
-        "b": [1],
-        "c": {"d": True},
-        "e": 0,
-        "rollout": True,
-        "percentage": None,
-        "userIds": [1, "2"],
-        "IPs": 0,
-    }
+    given = {"a": None, "b": [1], "c": {"d": True}, "e": 0, "rollout": True, "percentage": None, "userIds": [1, "2"], "IPs": 0}
     parsed = parse_strategy({"name": "mine", "parameters": given}, "strategy")
     expected = {"b": "[1]", "c": '{"d":true}', "e": "0", "rollout": "1", "userIds": "1,2"}
     assert parsed.parameters == expected
@@ -225,8 +216,7 @@ def test_a_huge_number_is_infinite() -> None:
 
 
 @pytest.mark.parametrize(
-    ("constraints", "expected"),
-    [(None, True), ([], True), ("", True), (0, False), (False, False), ({}, False), (5, False)],
+    ("constraints", "expected"), [(None, True), ([], True), ("", True), (0, False), (False, False), ({}, False), (5, False)]
 )
 def test_constraints_of_a_segment_that_are_no_list(constraints: object, expected: bool) -> None:
     """As in the reference, null and an empty text are none. On other values the reference fails, and they never hold."""
@@ -237,12 +227,7 @@ def test_constraints_of_a_segment_that_are_no_list(constraints: object, expected
 
 @pytest.mark.parametrize(
     ("owner", "name", "is_odd"),
-    [
-        ({"key": "a"}, "a", False),
-        ({}, "undefined", False),
-        ({"key": ["a"]}, "a", True),
-        ({"key": {}}, "[object Object]", True),
-    ],
+    [({"key": "a"}, "a", False), ({}, "undefined", False), ({"key": ["a"]}, "a", True), ({"key": {}}, "[object Object]", True)],
 )
 def test_a_name_is_a_key_of_javascript(owner: dict[str, object], name: str, is_odd: bool) -> None:
     """Any value becomes a text; a list or an object is odd, and its place is noted."""

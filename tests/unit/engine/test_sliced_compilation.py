@@ -42,12 +42,9 @@ def segment(identity: object, *constraints: Json | None, **more: Any) -> Json:
 def variant(number: int) -> Json:
     """Return a variant."""
     chosen = [{"contextName": "userId", "values": [f"user-{number}"]}]
-    return {
-        "name": f"v{number}",
-        "weight": 1,
-        "stickiness": "userId",
-        "payload": {"type": "json", "value": {"a": [1]}},
-    } | ({"overrides": chosen} if number % 3 else {})
+    return {"name": f"v{number}", "weight": 1, "stickiness": "userId", "payload": {"type": "json", "value": {"a": [1]}}} | (
+        {"overrides": chosen} if number % 3 else {}
+    )
 
 
 def many(count: int = 400) -> list[Json | None]:

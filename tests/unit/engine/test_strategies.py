@@ -41,18 +41,7 @@ def test_draws_of_two_toggles_are_independent() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        (None, 0),
-        ("", 0),
-        ("-1", 0),
-        ("0", 0),
-        ("0.5", 0),
-        ("1", 1),
-        ("33.9", 33),
-        ("1e2", 100),
-        ("Infinity", 100),
-        ("x", 0),
-    ],
+    [(None, 0), ("", 0), ("-1", 0), ("0", 0), ("0.5", 0), ("1", 1), ("33.9", 33), ("1e2", 100), ("Infinity", 100), ("x", 0)],
 )
 def test_percentages(text: str | None, expected: int) -> None:
     """A percentage is a JavaScript number; only whole buckets count."""

@@ -91,12 +91,7 @@ def test_the_feature_s_state_inside_the_variant_is_an_option() -> None:
     """With the option each variant repeats the state under both names; without it neither name appears."""
     made = snapshot(feature("f"), {"name": "off", "enabled": False, "strategies": []}, variant_feature_state=True)
     answer = toggles(made.all(Context()))
-    assert answer["f"]["variant"] == {
-        "name": "disabled",
-        "enabled": False,
-        "feature_enabled": True,
-        "featureEnabled": True,
-    }
+    assert answer["f"]["variant"] == {"name": "disabled", "enabled": False, "feature_enabled": True, "featureEnabled": True}
     assert answer["off"]["variant"]["feature_enabled"] is False
     unknown = toggles(made.named(Context(), ["nobody"])[0])["nobody"]
     assert unknown["variant"]["featureEnabled"] is False

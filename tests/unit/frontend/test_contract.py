@@ -20,14 +20,7 @@ from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.settings.server import ServerOptions
 from support import processes
-from support.flagservers import (
-    ADMIN_SECRET,
-    BACKEND_SECRET,
-    FRONTEND_SECRET,
-    USER_SECRET,
-    AppClient,
-    app_client,
-)
+from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, AppClient, app_client
 
 PATH = "/api/frontend"
 SHOP_SECRET = "shop:development.secret-of-a-page"
@@ -189,11 +182,7 @@ def test_preflights(tmp_path: Path) -> None:
         assert ask(client, headers=asked).headers["access-control-expose-headers"] == "ETag"
     listed = ("https://shop.example", "https://*.shop.example")
     with app_client(str(tmp_path / "listed.db"), given=GIVEN, frontend_api_origins=listed) as client:
-        for origin, allowed in (
-            ("https://shop.example", True),
-            ("https://a.shop.example", True),
-            ("https://b.example", False),
-        ):
+        for origin, allowed in (("https://shop.example", True), ("https://a.shop.example", True), ("https://b.example", False)):
             for method in ("OPTIONS", "GET"):
                 found = ask(client, method=method, headers={"Origin": origin}).headers
                 assert found.get("access-control-allow-origin") == (origin if allowed else None)
@@ -253,12 +242,7 @@ def test_metrics_and_documentation(client: AppClient) -> None:
         if path.startswith(PATH)
         for operation in methods.values()
     }
-    operations = (
-        "getFrontendFeatures",
-        "getFrontendApiFeaturesWithPost",
-        "registerFrontendMetrics",
-        "registerFrontendClient",
-    )
+    operations = ("getFrontendFeatures", "getFrontendApiFeaturesWithPost", "registerFrontendMetrics", "registerFrontendClient")
     assert found == {name: [{"frontendToken": []}] for name in operations}
     assert "FrontendToggles" in described["components"]["schemas"]
 

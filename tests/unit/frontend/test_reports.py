@@ -16,14 +16,7 @@ from sqlalchemy.exc import OperationalError
 
 from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.frontend import report_store
-from flagsvc.frontend.report_store import (
-    APP_NAME,
-    SEEN_INTERVAL_S,
-    WRITE_INTERVAL_S,
-    FrontendReport,
-    ReportStore,
-    unavailable,
-)
+from flagsvc.frontend.report_store import APP_NAME, SEEN_INTERVAL_S, WRITE_INTERVAL_S, FrontendReport, ReportStore, unavailable
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reports import ReportedUsage
 from flagsvc.server.store.actors import ClientToken
@@ -38,18 +31,9 @@ VARIANT = {"name": "green", "weight": 1000, "weightType": "variable", "stickines
 GIVEN: dict[str, Any] = {
     "projects": [{"id": "shop", "name": "Shop"}],
     "tokens": [{"type": "frontend", "secret": SHOP_SECRET, "projects": ["shop"]}],
-    "features": [
-        {"name": "on", "enabled": ["development"]},
-        {"name": "basket", "project": "shop", "enabled": ["development"]},
-    ],
+    "features": [{"name": "on", "enabled": ["development"]}, {"name": "basket", "project": "shop", "enabled": ["development"]}],
     "strategies": [
-        {
-            **STRATEGY,
-            "feature": "on",
-            "name": "flexibleRollout",
-            "parameters": {"rollout": "100"},
-            "variants": [VARIANT],
-        },
+        {**STRATEGY, "feature": "on", "name": "flexibleRollout", "parameters": {"rollout": "100"}, "variants": [VARIANT]},
         {**STRATEGY, "feature": "basket"},
     ],
 }

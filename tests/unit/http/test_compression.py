@@ -9,17 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.http.compression import (
-    GZIP,
-    GZIP_ALWAYS,
-    MAX_REMEMBERED,
-    PLAIN,
-    SHORT,
-    Negotiator,
-    gzip,
-    negotiate,
-    quality,
-)
+from flagsvc.http.compression import GZIP, GZIP_ALWAYS, MAX_REMEMBERED, PLAIN, SHORT, Negotiator, gzip, negotiate, quality
 
 
 @given(st.binary(max_size=5000))

@@ -124,9 +124,7 @@ async def stays() -> bool:
 
 
 @pytest.mark.parametrize(
-    "gone",
-    [stays, AsyncMock(return_value=False), AsyncMock(side_effect=IndexError)],
-    ids=["stays", "unknown", "raises"],
+    "gone", [stays, AsyncMock(return_value=False), AsyncMock(side_effect=IndexError)], ids=["stays", "unknown", "raises"]
 )
 async def test_a_present_caller_gets_the_result(gone: Callable[[], Awaitable[bool]]) -> None:
     """This also holds if it is unknown whether the caller has gone. No task remains, and the loop logs nothing."""

@@ -10,11 +10,7 @@ import pytest
 from prometheus_client.core import GaugeMetricFamily
 
 from flagsvc.http.metric_families import bare_lines, exposition, label_text
-from flagsvc.http.metrics import (
-    Measured,
-    MetricRow,
-    measure,
-)
+from flagsvc.http.metrics import Measured, MetricRow, measure
 from support import forms
 
 ENV = {**os.environ, "PYTHONPATH": str(forms.SOURCES)}

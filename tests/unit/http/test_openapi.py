@@ -69,12 +69,7 @@ def test_parameters() -> None:
     text, number = {"type": "string"}, {"type": "integer"}
     assert written(SHELF, path_parameters=("shelf",))["parameters"] == [
         {"name": "shelf", "in": "path", "required": True, "schema": text},
-        {
-            "name": "word",
-            "in": "query",
-            "description": "Words of the title.",
-            "schema": {"type": "array", "items": text},
-        },
+        {"name": "word", "in": "query", "description": "Words of the title.", "schema": {"type": "array", "items": text}},
         {"name": "limit", "in": "query", "description": "How many at most.", "schema": number},
         {
             "name": "fields",
@@ -95,8 +90,7 @@ def test_a_body_is_a_shape_and_an_example() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "media"),
-    [(SHELF, ["application/json"]), (ADD, ["text/plain", "application/json"]), (NOTHING, [])],
+    ("row", "media"), [(SHELF, ["application/json"]), (ADD, ["text/plain", "application/json"]), (NOTHING, [])]
 )
 def test_media_types_of_an_answer(row: RouteRow, media: list[str]) -> None:
     """JSON has a shape, a text none; parameters of a media type are left out."""

@@ -19,11 +19,7 @@ def test_how_long_to_wait() -> None:
     assert [buckets.take_token(b"a", 10.0) for _ in range(5)] == [0.0, 0.0, 0.0, 0.5, 0.5]
 
 
-@given(
-    st.integers(1, 5),
-    st.integers(1, 5),
-    st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.floats(0, 3)), max_size=60),
-)
+@given(st.integers(1, 5), st.integers(1, 5), st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.floats(0, 3)), max_size=60))
 def test_a_bucket_that_was_forgotten_was_full(rate: int, burst: int, steps: list[tuple[bytes, float]]) -> None:
     """Generations change nothing: with every bucket kept for ever the same requests pass."""
     buckets = TokenBuckets(float(rate), float(burst))

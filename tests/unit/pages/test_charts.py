@@ -84,12 +84,7 @@ def test_what_a_chart_says() -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown", "exact"),
-    [
-        (0.5, "0.5", "0.5"),
-        (99_999, "99,999", "99,999"),
-        (200_000, "200 k", "200,000"),
-        (8e15, "8,000 T", "8,000,000,000,000,000"),
-    ],
+    [(0.5, "0.5", "0.5"), (99_999, "99,999", "99,999"), (200_000, "200 k", "200,000"), (8e15, "8,000 T", "8,000,000,000,000,000")],
 )
 def test_numbers_for_people(value: float, shown: str, exact: str) -> None:
     """Long numbers of the scale are short."""

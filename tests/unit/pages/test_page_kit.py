@@ -180,7 +180,7 @@ VENDORED = {
         "dist/htmx.min.js",
         "0BSD",
         "Qp9rdC8H7EqOoX+nR0P3RPG2Noji+qdwJlGpfzwQJsfOpp3sGwIdSP9xO3+UlEhn",
-    ),
+    )
 }
 """Name of a file, with its version → the npm package and the path in it, its licence, and its SHA-384 in base64."""
 

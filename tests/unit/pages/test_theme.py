@@ -55,15 +55,7 @@ def test_a_choice_leads_back_to_a_page(back: str, place: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "letters"),
-    [
-        ("Ana Marin", "AM"),
-        ("ada", "A"),
-        ("jo.lind@example.com", "JL"),
-        ("ci-bot 2", "CB"),
-        ("", "?"),
-        ("…", "?"),
-        ("Émile", "É"),
-    ],
+    [("Ana Marin", "AM"), ("ada", "A"), ("jo.lind@example.com", "JL"), ("ci-bot 2", "CB"), ("", "?"), ("…", "?"), ("Émile", "É")],
 )
 def test_an_avatar_has_the_first_letters_of_a_name(name: str, letters: str) -> None:
     """An avatar shows the first letters of the first two words, without the domain of an address."""

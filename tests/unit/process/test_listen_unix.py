@@ -13,14 +13,7 @@ import pytest
 
 from flagsvc.core.errors import ListenError
 from flagsvc.process import listen as module
-from flagsvc.process.listen import (
-    describe_scope,
-    listen,
-    listen_in_groups,
-    listen_url,
-    remove_stale_socket,
-    serve_socket,
-)
+from flagsvc.process.listen import describe_scope, listen, listen_in_groups, listen_url, remove_stale_socket, serve_socket
 from flagsvc.process.process import loop_factory
 from flagsvc.settings.table import BY_NAME
 from unit.process.test_listen import reach

@@ -148,10 +148,7 @@ async def test_what_needs_a_restart(tmp_path: Path) -> None:
         around.environment |= {"LOG_LEVEL": "debug", "PORT": "7"}
         await around.change("keys", "second-key")
         [line] = [line for line in around.log.lines if line.level == "warn"]
-        assert (line.event, line.fields) == (
-            "these options have changed and need a restart",
-            {"options": "port, logLevel"},
-        )
+        assert (line.event, line.fields) == ("these options have changed and need a restart", {"options": "port, logLevel"})
         assert around.applied[0].log_level == "warn" and around.applied[0].client_keys[0] == "second-key"
         await around.change("keys", "third-key")
         assert len(around.log.at("warn")) == 1, "it is told once"

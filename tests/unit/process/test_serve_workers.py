@@ -13,13 +13,7 @@ import pytest
 
 from flagsvc.core.errors import ConfigurationError, DocumentError
 from flagsvc.engine.compile import CompileOptions, Compiler
-from flagsvc.process.serve_workers import (
-    ParentProcess,
-    SharedHolder,
-    SharedPreparer,
-    collect_process_metrics,
-    measure_process,
-)
+from flagsvc.process.serve_workers import ParentProcess, SharedHolder, SharedPreparer, collect_process_metrics, measure_process
 from flagsvc.proxy.configuration import ConfigurationDocument
 from flagsvc.proxy.configuration.lifecycle import Event
 from flagsvc.proxy.configuration.stores import NoStore

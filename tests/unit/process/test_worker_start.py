@@ -10,14 +10,7 @@ import threading
 import pytest
 
 from flagsvc import ConfigurationError
-from flagsvc.process.worker_start import (
-    BLOCKED_SIGNALS,
-    PARENT_ONLY,
-    block_signals,
-    portable_options,
-    read_portable,
-    start_worker,
-)
+from flagsvc.process.worker_start import BLOCKED_SIGNALS, PARENT_ONLY, block_signals, portable_options, read_portable, start_worker
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.table import BY_NAME
 from flagsvc.testing import MemoryStore, RecordingLog
@@ -43,11 +36,7 @@ def test_options_get_there(name: str) -> None:
 
 def test_what_only_the_parent_needs() -> None:
     """A storage provider made in code stays here, the storage with its passwords does, and a worker has no workers."""
-    storage = {
-        "storage_provider": MemoryStore(),
-        "storage": "redis://:sample-secret@h",
-        "storage_password": "sample-secret",
-    }
+    storage = {"storage_provider": MemoryStore(), "storage": "redis://:sample-secret@h", "storage_password": "sample-secret"}
     given = portable_options(usual(**storage, workers=2))
     assert "sample-secret" not in repr(given) and "workers" not in given
     assert not [name for name in given if name.startswith("storage")]
@@ -55,11 +44,7 @@ def test_what_only_the_parent_needs() -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [
-        ("logger", RecordingLog()),
-        ("custom_strategies", [object()]),
-        ("exp_custom_enrichers", [lambda context: context]),
-    ],
+    [("logger", RecordingLog()), ("custom_strategies", [object()]), ("exp_custom_enrichers", [lambda context: context])],
 )
 def test_objects_cannot_be_carried(field: str, value: object) -> None:
     """An object made in code is refused by the name of its option."""

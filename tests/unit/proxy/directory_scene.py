@@ -99,9 +99,7 @@ class DirectoryScene:
         setup = make_setup(ProxyOptions(flagsvc_url="https://one", flagsvc_api_token="own", client_keys="listed", logger=self.log))
         self.secrets = setup.own_secrets
         self.directory = TokenDirectory(
-            replace(setup, clock=self.clock),
-            lambda: cast("dict[str, Feed]", self.places),
-            lambda: cast("list[Feed]", self.coming),
+            replace(setup, clock=self.clock), lambda: cast("dict[str, Feed]", self.places), lambda: cast("list[Feed]", self.coming)
         )
 
     async def look_up(self, token: str) -> Admission | None:

@@ -87,10 +87,7 @@ def test_setups_of_environments() -> None:
     made = make_setup(divided(logger=log, b={"name_prefix": "x", "flagsvc_app_name": "app-b"}))
     first, second = made.environments
     assert (made.name, first.name, second.name) == ("", "a", "b") and made.has_several
-    assert (first.service_settings.client_keys, second.service_settings.client_keys) == (
-        ("client-key-a",),
-        ("client-key-b",),
-    )
+    assert (first.service_settings.client_keys, second.service_settings.client_keys) == (("client-key-a",), ("client-key-b",))
     assert (first.compile_options.name_prefix, second.compile_options.name_prefix) == (None, "x")
     assert first.compile_options.hostname == second.compile_options.hostname != ""
     assert (first.identity.app_name, second.identity.app_name) == ("flagsvc-proxy", "app-b")

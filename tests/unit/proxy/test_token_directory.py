@@ -81,8 +81,7 @@ async def test_two_tenants_behind_one_address() -> None:
     """What tells them apart is a header for the gateway. Each tenant opens its own environments only, and each can be asked."""
     of_a, of_b = known(a_production_1=grant("production", "a")), known(a_production_2=grant("production", "a"))
     scene = DirectoryScene(
-        Place("one", "*:production.one", lookup=of_a, tenant="a"),
-        Place("two", "a:production.two", lookup=of_b, tenant="b"),
+        Place("one", "*:production.one", lookup=of_a, tenant="a"), Place("two", "a:production.two", lookup=of_b, tenant="b")
     )
     assert name_of(await scene.look_up("a:production.1")) == "one", "the narrower one is of another tenant"
     assert name_of(await scene.look_up("a:production.2")) == "two"

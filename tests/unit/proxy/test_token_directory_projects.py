@@ -108,14 +108,10 @@ def own_token(number: int, projects: frozenset[str] | None) -> str:
     return f"{named}:production.up-{number}"
 
 
-@given(
-    st.lists(st.tuples(OWN, st.none() | st.sampled_from("abc")), min_size=1, max_size=4),
-    OWN,
-)
+@given(st.lists(st.tuples(OWN, st.none() | st.sampled_from("abc")), min_size=1, max_size=4), OWN)
 @asynchronous
 async def test_no_flags_are_missing(
-    given_places: list[tuple[frozenset[str] | None, str | None]],
-    projects: frozenset[str] | None,
+    given_places: list[tuple[frozenset[str] | None, str | None]], projects: frozenset[str] | None
 ) -> None:
     """With any tables, what a token opens has all of its projects, nothing narrower has them, in any order."""
     token = own_token(99, projects)

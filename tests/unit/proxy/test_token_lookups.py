@@ -37,12 +37,7 @@ def find_each(setup: ProxySetup) -> list[TokenLookup | None]:
 
 @pytest.mark.parametrize(
     "table",
-    [
-        {},
-        {"flagsvc_url": "http://other.example/api"},
-        {"upstream_headers": {"x-tenant": "b"}},
-        {"flagsvc_app_name": "another"},
-    ],
+    [{}, {"flagsvc_url": "http://other.example/api"}, {"upstream_headers": {"x-tenant": "b"}}, {"flagsvc_app_name": "another"}],
     ids=lambda table: next(iter(table), "the same"),
 )
 async def test_another_way_to_ask(table: dict[str, Any]) -> None:

@@ -59,11 +59,7 @@ def test_every_built_in_strategy_has_chips() -> None:
 CONSTRAINTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "IN": ({"values": ["eu", "us"]}, "region: eu, us", "region: not eu, us"),
     "NOT_IN": ({"values": ["x" * 30]}, f"region: not {'x' * 23}…", f"region: {'x' * 23}…"),
-    "STR_STARTS_WITH": (
-        {"values": ["a", "b", "c"]},
-        "region starts with a, b +1",
-        "region does not start with a, b +1",
-    ),
+    "STR_STARTS_WITH": ({"values": ["a", "b", "c"]}, "region starts with a, b +1", "region does not start with a, b +1"),
     "STR_ENDS_WITH": ({"values": ["a"]}, "region ends with a", "region does not end with a"),
     "STR_CONTAINS": ({"values": []}, "region contains no value", "region does not contain no value"),
     "NUM_EQ": ({"value": "5.0"}, "region = 5", "region not = 5"),

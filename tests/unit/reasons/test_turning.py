@@ -93,10 +93,7 @@ def test_the_fields_of_a_change() -> None:
 
 def test_a_value_of_a_segment() -> None:
     """A constraint in a segment is turned like one of the strategy; a missing segment, or a null constraint, is not."""
-    segments: list[object] = [
-        {"id": 1, "constraints": [constraint("IN", values=["eu"])]},
-        {"id": 2, "constraints": [None]},
-    ]
+    segments: list[object] = [{"id": 1, "constraints": [constraint("IN", values=["eu"])]}, {"id": 2, "constraints": [None]}]
     made = unfolded(
         feature("f", strategy(segments=[1])),
         feature("g", strategy(segments=[1, 3])),

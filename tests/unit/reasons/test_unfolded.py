@@ -46,10 +46,7 @@ def test_ids_and_titles_are_texts() -> None:
     made = unfolded(feature("f", strategy(id=7, title=["x"], disabled="yes"), strategy(id="7", title="x", disabled=True)))
     found = made.feature("f")
     assert found is not None
-    assert [(each.identity, each.title, each.disabled) for each in found.strategies] == [
-        (None, None, False),
-        ("7", "x", True),
-    ]
+    assert [(each.identity, each.title, each.disabled) for each in found.strategies] == [(None, None, False), ("7", "x", True)]
 
 
 def test_the_snapshot_is_folded_as_asked() -> None:

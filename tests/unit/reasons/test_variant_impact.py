@@ -7,15 +7,7 @@ import time
 import pytest
 
 from flagsvc.engine.model import OverrideSpec, VariantSpec
-from flagsvc.reasons.impact import (
-    BY_CHANCE,
-    NOT_COUNTED,
-    OVERRIDES,
-    WITHOUT_USER,
-    Draw,
-    range_words,
-    variant_impact,
-)
+from flagsvc.reasons.impact import BY_CHANCE, NOT_COUNTED, OVERRIDES, WITHOUT_USER, Draw, range_words, variant_impact
 
 
 def draw(sticks_to: str = "userId", group: str = "g", **weights: int) -> Draw:
@@ -45,10 +37,7 @@ OTHER_PAYLOAD = "The users of a get another payload."
         (
             HALVES,
             draw(b=500, c=500),
-            [
-                "50 % of the users with a variant change from a to b.",
-                "50 % of the users with a variant change from b to c.",
-            ],
+            ["50 % of the users with a variant change from a to b.", "50 % of the users with a variant change from b to c."],
         ),
         (HALVES, draw(group="h", a=500, b=500), [AGAIN]),
         (HALVES, draw("company", a=900, b=100), [AGAIN]),

@@ -96,11 +96,7 @@ def test_a_date() -> None:
 def test_a_segment() -> None:
     """Each of its constraints answers; the failing ones are named by their places."""
     segments: list[object] = [
-        {
-            "id": 1,
-            "name": "beta",
-            "constraints": [constraint("IN", values=["eu"]), constraint("NUM_GT", "age", value=1)],
-        }
+        {"id": 1, "name": "beta", "constraints": [constraint("IN", values=["eu"]), constraint("NUM_GT", "age", value=1)]}
     ]
     made = unfolded(feature("f", strategy(segments=[1, 2])), segments=segments)
     [found] = explain_whole(made, region("us"))
@@ -248,12 +244,7 @@ def test_dependencies() -> None:
     check_whole(made, region("eu"))
     _, child, broken = explain_whole(made, region("eu"))
     one, other = [step for step in child.steps if isinstance(step, DependencyStep)]
-    assert (one.words, one.answer, one.reached, one.variants) == (
-        "toggle p is on with variant a or b",
-        True,
-        True,
-        ("a", "b"),
-    )
+    assert (one.words, one.answer, one.reached, one.variants) == ("toggle p is on with variant a or b", True, True, ("a", "b"))
     assert one.found is not None and (one.found.enabled, one.found.variant) == (True, "a")
     assert (other.words, other.answer, other.enabled) == ("toggle p is off", False, False)
     assert child.decided == f"toggle p is {one.found.outcome()}"
@@ -276,13 +267,7 @@ VARIANTS = [{"name": "a", "weight": 300}, {"name": "x", "weight": 0}, {"name": "
 def test_a_variant() -> None:
     """The bucket, the ranges of all variants, the one that was drawn, and the identifier's field."""
     step = drawn(feature("f", variants=VARIANTS), Context(user_id="7"))
-    assert (step.owner, step.total, step.field, step.sticks_to, step.group) == (
-        "feature",
-        1000,
-        "userId",
-        "default",
-        "f",
-    )
+    assert (step.owner, step.total, step.field, step.sticks_to, step.group) == ("feature", 1000, "userId", "default", "f")
     assert step.ranges == (
         VariantRange(name="a", weight=300, first=1, last=300),
         VariantRange(name="x", weight=0, first=None, last=None),

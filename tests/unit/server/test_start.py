@@ -15,12 +15,7 @@ import pytest
 from flagsvc.core.errors import SeedError
 from flagsvc.core.notices import Notice
 from flagsvc.server.application import open_runtime, prepare_folder
-from flagsvc.server.start import (
-    describe_location,
-    format_counts,
-    initialize,
-    new_database_notices,
-)
+from flagsvc.server.start import describe_location, format_counts, initialize, new_database_notices
 from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.store import open_store
 from flagsvc.settings.server import ServerOptions

@@ -23,12 +23,7 @@ def test_instance_id_is_user_and_host() -> None:
 
 @pytest.mark.parametrize(
     ("environment", "user"),
-    [
-        ({"LOGNAME": "ann", "USER": "ben"}, "ann"),
-        ({"USER": "ben"}, "ben"),
-        ({}, str(os.getuid())),
-        ({"USER": "ä\n"}, "__"),
-    ],
+    [({"LOGNAME": "ann", "USER": "ben"}, "ann"), ({"USER": "ben"}, "ben"), ({}, str(os.getuid())), ({"USER": "ä\n"}, "__")],
 )
 def test_instance_id_of_a_user_without_entry(environment: dict[str, str], user: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A user without an entry still gets a name that is valid in a header."""

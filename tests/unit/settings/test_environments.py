@@ -184,10 +184,7 @@ def test_names_in_the_variable(text: str) -> None:
     [
         (",", "expected a name for each environment"),
         ("{}", "expected a table for each environment"),
-        (
-            '{"a": {"clientKeys": "s3cret"}',
-            "it begins with `{` and is not JSON: expecting ',' delimiter (at line 1, column 31)",
-        ),
+        ('{"a": {"clientKeys": "s3cret"}', "it begins with `{` and is not JSON: expecting ',' delimiter (at line 1, column 31)"),
         ('["s3cret"]', f"name 1 is no name of an environment; {EXPECTED}"),
         ("a, *:development.s3cret", f"name 2 is no name of an environment; {EXPECTED}"),
         ('{"*:development.s3cret": {}}', f"name 1 is no name of an environment; {EXPECTED}"),
@@ -202,14 +199,8 @@ def test_a_wrong_variable(text: str, problem: str) -> None:
     ("text", "problems"),
     [
         ('{"a": {}, "b": {}, "a": {}}', ["environments (environment E): `a` comes twice"]),
-        (
-            '{"a": {"clientKeys": "1", "clientKeys": "2"}}',
-            ["environments.a (environment E): `clientKeys` comes twice"],
-        ),
-        (
-            '{"a": {"cors": {"origin": "*", "origin": "*"}}}',
-            ["environments.a.cors (environment E): `origin` comes twice"],
-        ),
+        ('{"a": {"clientKeys": "1", "clientKeys": "2"}}', ["environments.a (environment E): `clientKeys` comes twice"]),
+        ('{"a": {"cors": {"origin": "*", "origin": "*"}}}', ["environments.a.cors (environment E): `origin` comes twice"]),
         ('{"a": {"tags": {"s3cret": 1, "s3cret": 2}}}', ["environments.a.tags (environment E): a key comes twice"]),
         (
             '{"a": {"cors": {"origin": [{"s3cret": {"s3cret": 1, "s3cret": 2}}]}}}',
@@ -219,10 +210,7 @@ def test_a_wrong_variable(text: str, problem: str) -> None:
             '{"*:dev.s3cret": {}, "*:dev.s3cret": {}}',
             [f"environments (environment E): name 1 is no name of an environment; {EXPECTED}"],
         ),
-        (
-            '{"a": {"corz": {"s3cret": 1, "s3cret": 2}}}',
-            ["unknown option `corz` (environment E [environments.a])"],
-        ),
+        ('{"a": {"corz": {"s3cret": 1, "s3cret": 2}}}', ["unknown option `corz` (environment E [environments.a])"]),
     ],
 )
 def test_a_key_that_comes_twice(text: str, problems: list[str]) -> None:

@@ -33,18 +33,13 @@ TAKEN: dict[Callable[[Any], object], list[tuple[object, object]]] = {
     # 0 means none, although it is below the minimum
     INTEGER_OR_NONE: [("0", 0), (0, 0), ("5", 5), (9, 9)],
     # without a unit, or with b, kB or MB
-    of.parse_size: [
-        *(("65536", 65536), ("64kB", 65536), ("64 KB", 65536), ("1MB", 1048576), ("5b", 5), (1, 1)),
-        ("1 mb", 1048576),
-    ],
+    of.parse_size: [*(("65536", 65536), ("64kB", 65536), ("64 KB", 65536), ("1MB", 1048576), ("5b", 5), (1, 1)), ("1 mb", 1048576)],
     SIZE_OR_NONE: [(0, 0), ("0", 0), ("0 kB", 0), ("2kB", 2048)],
     # white space around a value comes from shells and files
     of.parse_text: [(" a b\r\n", "a b")],
     of.parse_header_value: [("*:dev.abc", "*:dev.abc")],
     # any letter case, and common other names
-    of.LOG_LEVEL.parse: [
-        *(("warn", "warn"), ("WARN", "warn"), ("warning", "warn"), ("critical", "fatal"), (" debug ", "debug")),
-    ],
+    of.LOG_LEVEL.parse: [*(("warn", "warn"), ("WARN", "warn"), ("warning", "warn"), ("critical", "fatal"), (" debug ", "debug"))],
     # two encodings (behaviour: Hash)
     of.HASH_ENCODING.parse: [("utf8", "utf8"), ("UTF-8", "utf8"), ("low-byte", "low-byte")],
     # a text is split at commas and line ends, the items of a list are not
@@ -109,14 +104,8 @@ TAKEN: dict[Callable[[Any], object], list[tuple[object, object]]] = {
     GROUP_ROLES.parse: [
         ("a=admin", (("a", "admin"),)),
         ("cn=devs=editor\nb=member:shop", (("cn=devs", "editor"), ("b", "member:shop"))),
-        (
-            {"a,b": "viewer", "c": ["owner:shop", "member:x"]},
-            (("a,b", "viewer"), ("c", "owner:shop"), ("c", "member:x")),
-        ),
-        (
-            ' {"a,b=c": "viewer", "{x": ["admin", "member:x"]} ',
-            (("a,b=c", "viewer"), ("{x", "admin"), ("{x", "member:x")),
-        ),
+        ({"a,b": "viewer", "c": ["owner:shop", "member:x"]}, (("a,b", "viewer"), ("c", "owner:shop"), ("c", "member:x"))),
+        (' {"a,b=c": "viewer", "{x": ["admin", "member:x"]} ', (("a,b=c", "viewer"), ("{x", "admin"), ("{x", "member:x"))),
         ("{}", ()),
         ([("a", "admin"), ["b", "viewer"], "a=admin"], (("a", "admin"), ("b", "viewer"))),
         ([], ()),
@@ -125,10 +114,7 @@ TAKEN: dict[Callable[[Any], object], list[tuple[object, object]]] = {
 REFUSED: dict[Callable[[Any], object], tuple[object, ...]] = {
     # `JSON_LOGGER=flase` must not become true
     of.parse_boolean: ("", "ja", "2", "truee", 1, 0, None, [True], 1.0),
-    INTEGER: (
-        *("-1", "101", -1, 101, "5000ms", "5_0", "0x10", "1.0", 1.0, True, "", "٣", "9" * 5000, None),
-        [1],
-    ),
+    INTEGER: (*("-1", "101", -1, 101, "5000ms", "5_0", "0x10", "1.0", 1.0, True, "", "٣", "9" * 5000, None), [1]),
     INTEGER_OR_NONE: ("4", "10", -1, "x", None),
     of.parse_size: ("0", 0, -1, "1m", "1GB", "-5", "", True, 2**31, "3000MB", None),
     SIZE_OR_NONE: (-1, "1GB", True, 2**31, None),
@@ -305,8 +291,7 @@ def test_what_is_no_json(text: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ['{"a": {"clientKeys": ["s3cret"],}}', '{"a": {"clientKeys": ["s3cret",]}}', '{"a": {\n"b": "s3cret"\n,}\n}'],
+    "text", ['{"a": {"clientKeys": ["s3cret"],}}', '{"a": {"clientKeys": ["s3cret",]}}', '{"a": {\n"b": "s3cret"\n,}\n}']
 )
 def test_a_trailing_comma(text: str) -> None:
     """The place is told: that of the comma or, before Python 3.13, of what comes behind it."""

@@ -118,10 +118,7 @@ def test_a_table_that_no_option_is_in(tmp_path: Path) -> None:
 )
 def test_what_stands_for_keys(given: dict[str, str], problem: str) -> None:
     """Keys are not missing if they are given under their former name, or if they may not be needed."""
-    for prefix, more in (
-        ("", base_without("clientKeys")),
-        ("environments.a: ", as_variable({"a": required("a", "clientKeys")})),
-    ):
+    for prefix, more in (("", base_without("clientKeys")), ("environments.a: ", as_variable({"a": required("a", "clientKeys")}))):
         own = {name.replace("FLAGSVC_", "FLAGSVC_A_" if prefix else "FLAGSVC_"): text for name, text in given.items()}
         [told] = problems(more | own)
         assert told.startswith(prefix + problem.replace("FLAGSVC_", "FLAGSVC_A_" if prefix else "FLAGSVC_"))

@@ -27,12 +27,7 @@ def test_what_a_table_may_hold() -> None:
 
 def test_nested_and_dotted() -> None:
     """A dot in a name means a table. The full name as one key means the same."""
-    tree = {
-        "port": 1,
-        "cors": {"maxAge": 2},
-        "cors.origin": "*",
-        "expBootstrap": {"urlHeaders": {"Authorization": "x"}},
-    }
+    tree = {"port": 1, "cors": {"maxAge": 2}, "cors.origin": "*", "expBootstrap": {"urlHeaders": {"Authorization": "x"}}}
     assert flatten(tree, "file f") == (
         {"port": 1, "cors.maxAge": 2, "cors.origin": "*", "expBootstrap.urlHeaders.Authorization": "x"},
         [],

@@ -224,11 +224,7 @@ def test_environments_in_code() -> None:
     assert [each.name for each in made.environments] == ["a", "b"]
     first, second = (each.options for each in made.environments)
     assert (first.flagsvc_url, first.refresh_interval, first.client_keys) == (URL, 7000, ("key-of-a",))
-    assert (second.flagsvc_url, second.refresh_interval, second.client_keys) == (
-        "http://other/api",
-        9000,
-        ("key-of-b",),
-    )
+    assert (second.flagsvc_url, second.refresh_interval, second.client_keys) == ("http://other/api", 9000, ("key-of-b",))
     assert (first.port, second.port, made.client_keys, made.flagsvc_api_token) == (1, 1, (), "")
     assert first.environments == second.environments == ()
 
@@ -252,20 +248,14 @@ def test_what_is_no_mapping(wrong: object) -> None:
         ({"a": 5}, "environments.a: expected a mapping from options to values"),
         ({"a": an_environment("a", port=1)}, "environments.a: `port` holds for the whole process"),
         ({"a": an_environment("a", logger=1)}, "environments.a: `logger` holds for the whole process"),
-        (
-            {"a": an_environment("a", client_kyes=1)},
-            "environments.a: unknown option `client_kyes`; did you mean `client_keys`?",
-        ),
+        ({"a": an_environment("a", client_kyes=1)}, "environments.a: unknown option `client_kyes`; did you mean `client_keys`?"),
         ({"a": dict([*an_environment("a").items(), (7, 1)])}, "environments.a: unknown option `7`"),
         ({"a": an_environment("a", environments={})}, "environments.a: an environment has no environments"),
         (
             {"a": an_environment("a", refresh_interval="s")},
             "environments.a: refresh_interval: expected an integer from 0 to 2147483647, got `s`",
         ),
-        (
-            {"a": an_environment("a", client_keys=())},
-            'environments.a: client_keys is required, or token_validation = "upstream"',
-        ),
+        ({"a": an_environment("a", client_keys=())}, 'environments.a: client_keys is required, or token_validation = "upstream"'),
         ({"a b": an_environment("a")}, f"environments (in code): `a b` is no name of an environment; {EXPECTED}"),
         (
             {"a": an_environment("a"), "A": an_environment("b")},

@@ -238,13 +238,7 @@ def test_no_secret_in_any_text_of_environments(
     given = {name: nested({**table, **urls, **secrets}) for name, table in tables.items()}
     environment = HOME | {"FLAGSVC_ENVIRONMENTS": json.dumps(given) if text is None else text}
     resolved = resolve(environment, None, {})
-    shown = [
-        in_effect(resolved),
-        what_is_set(resolved),
-        as_json(resolved),
-        *resolved.problems.values(),
-        *resolved.warnings,
-    ]
+    shown = [in_effect(resolved), what_is_set(resolved), as_json(resolved), *resolved.problems.values(), *resolved.warnings]
     made, problems = attempt(lambda: load(environment, None, {}).options)
     shown += [repr(made), repr(made.environments if made else ()), *problems]
     assert [each for each in shown if SECRET in each] == []

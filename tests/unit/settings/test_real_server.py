@@ -161,10 +161,7 @@ FILES = {"DATABASE_SSL_CA_FILE": "/ca.pem", "DATABASE_SSL_CERT_FILE": "/c.pem", 
         ({"DATABASE_SSL_REJECT_UNAUTHORIZED": "false"}, "sslmode=require"),
         ({"DATABASE_SSL_REJECT_UNAUTHORIZED": "true"}, VERIFIED),
         (FILES, "sslmode=verify-full&sslrootcert=%2Fca.pem&sslcert=%2Fc.pem&sslkey=%2Fk.pem"),
-        (
-            {"DATABASE_SCHEMA": "flags", "DATABASE_APPLICATION_NAME": "a b"},
-            "sslmode=require&schema=flags&application_name=a%20b",
-        ),
+        ({"DATABASE_SCHEMA": "flags", "DATABASE_APPLICATION_NAME": "a b"}, "sslmode=require&schema=flags&application_name=a%20b"),
         ({"DATABASE_SCHEMA": "public"}, "sslmode=require"),
     ],
 )
@@ -192,12 +189,7 @@ def test_a_whole_url_gets_what_it_lacks(url: str, more: dict[str, str], expected
 
 def test_every_part_of_the_url_is_quoted() -> None:
     """Names and passwords with characters of a URL arrive as they are. An address of IPv6 and a socket are taken, too."""
-    odd = {
-        "DATABASE_USERNAME": "a@b:c",
-        "DATABASE_PASSWORD": "p/?#%@ x",
-        "DATABASE_NAME": "f?s",
-        "DATABASE_SSL": "false",
-    }
+    odd = {"DATABASE_USERNAME": "a@b:c", "DATABASE_PASSWORD": "p/?#%@ x", "DATABASE_NAME": "f?s", "DATABASE_SSL": "false"}
     resolved = read(**odd, DATABASE_HOST="::1", DATABASE_PORT="1")
     assert resolved.values["database"] == "postgresql://a%40b%3Ac:p%2F%3F%23%25%40%20x@[::1]:1/f%3Fs?sslmode=disable"
     socket = read(DATABASE_HOST="/run/postgresql", DATABASE_SSL="false")

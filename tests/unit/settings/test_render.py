@@ -15,15 +15,7 @@ from flagsvc.settings.load import load, resolve
 from flagsvc.settings.names import DIVIDED
 from flagsvc.settings.option import Option, Scope, Section
 from flagsvc.settings.places import Resolved
-from flagsvc.settings.render import (
-    add_options,
-    as_json,
-    default_text,
-    given_flags,
-    in_effect,
-    reference,
-    what_is_set,
-)
+from flagsvc.settings.render import add_options, as_json, default_text, given_flags, in_effect, reference, what_is_set
 from flagsvc.settings.server import resolve_server, server_reference
 from flagsvc.settings.table import BY_NAME, MOST_USED, OPTIONS, SERVER_OPTIONS
 from support.option_samples import SAMPLES

@@ -75,11 +75,7 @@ def test_strategies(wanted: list[Any], there: list[Any], details: list[str]) -> 
             featureStrategies=[{**item, "featureName": "a"} for item in wanted] + [{"name": "dropped"}],
             segments=[{"id": 1, "name": "eu"}, {"id": 2, "name": "us"}],
         ),
-        data(
-            features=[A],
-            featureStrategies=[{**item, "featureName": "a"} for item in there],
-            segments=[{"id": 7, "name": "eu"}],
-        ),
+        data(features=[A], featureStrategies=[{**item, "featureName": "a"} for item in there], segments=[{"id": 7, "name": "eu"}]),
     )
     assert list(found.details) == details
 
@@ -123,11 +119,7 @@ def test_order_with_the_strategy_that_is_added() -> None:
 def test_on_and_off() -> None:
     """Only an entry of featureEnvironments switches a flag. The server adds a strategy to a flag that is on without one."""
     there = data(features=[A], featureEnvironments=[entry(enabled=True)])
-    own = {
-        "name": "flexibleRollout",
-        "featureName": "a",
-        "parameters": {"rollout": "100", "stickiness": "default", "groupId": "a"},
-    }
+    own = {"name": "flexibleRollout", "featureName": "a", "parameters": {"rollout": "100", "stickiness": "default", "groupId": "a"}}
     assert change(data(features=[A]), there).kind == "same"
     assert change(data(features=[A], featureEnvironments=[entry(enabled=False)]), there).details == ("on → off",)
     on = data(features=[A], featureEnvironments=[entry(enabled=True)])

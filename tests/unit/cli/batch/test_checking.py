@@ -60,16 +60,8 @@ KINDS: dict[str, tuple[dict[str, Any], str, str]] = {
     "an undeclared segment": (strategies(segments=[7]), STRATEGY, "does not declare the segments it uses: 7"),
     "a bad URL": ({"links": [BAD_LINK]}, "new-checkout: link http://", "Invalid URL: http://"),
     "an unknown flag": (switched("gone"), "gone: environments", "neither the project nor the data has a flag `gone`"),
-    "itself as parent": (
-        children("new-checkout"),
-        "new-checkout: parent new-checkout",
-        "a flag cannot depend on itself",
-    ),
-    "no number": (
-        constrained("age", "NUM_GT", value="abc"),
-        f"{STRATEGY}, constraint on age (NUM_GT)",
-        '"value" must be a number',
-    ),
+    "itself as parent": (children("new-checkout"), "new-checkout: parent new-checkout", "a flag cannot depend on itself"),
+    "no number": (constrained("age", "NUM_GT", value="abc"), f"{STRATEGY}, constraint on age (NUM_GT)", '"value" must be a number'),
 }
 """Nine kinds of data that pass validation but cannot be imported: the data, the place of the error, and the message."""
 

@@ -54,11 +54,7 @@ def test_a_whole_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "text"),
     [
-        (
-            "a.json",
-            '{"features": [\n  {name: "a"}]}',
-            "is not JSON: expecting property name enclosed in double quotes at line 2",
-        ),
+        ("a.json", '{"features": [\n  {name: "a"}]}', "is not JSON: expecting property name enclosed in double quotes at line 2"),
         ("a.json", "", "is empty"),
         ("a.json", '{"features": NaN}', "is not JSON: `NaN` is no JSON number"),
         ("a.json", '{"features": 1e999}', "is not JSON: `1e999` is no JSON number"),

@@ -115,10 +115,7 @@ def test_what_is_stored_is_not_lost(backup: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        (
-            ONE | {"TOKENS": "*:staging.s3cret"},
-            "the backup has nothing for environment `staging`; it has `development`",
-        ),
+        (ONE | {"TOKENS": "*:staging.s3cret"}, "the backup has nothing for environment `staging`; it has `development`"),
         (ONE | {"TOKENS": "s3cret"}, "the backup has nothing for a token without an environment"),
         (ONE | {"TOKENS": "*:development.a,*:staging.s3cret"}, "environment `staging`"),
         (ONE | {"UPSTREAM_URL": "x"}, "flagsvcUrl is required"),
@@ -180,11 +177,7 @@ def test_callers_of_one_environment(backup: Path) -> None:
     """Valid tokens of callers are listed by their kind, without tokens of other environments."""
     migration = translate_edge(ONE | {"PRETRUSTED_TOKENS": "s3cret-key@development"}, "")
     assert list_callers(migration, read_backup(str(backup)).tokens) == 4
-    assert migration.options["clientKeys"] == [
-        "s3cret-key",
-        "*:development.s3cret-web",
-        "shop:development.s3cret-shop",
-    ]
+    assert migration.options["clientKeys"] == ["s3cret-key", "*:development.s3cret-web", "shop:development.s3cret-shop"]
     assert migration.options["expServerSideSdkConfig.tokens"] == ["*:development.s3cret", "[]:development.s3cret-two"]
 
 

@@ -25,10 +25,7 @@ def only(text: str, where: str = "compose.yaml") -> Service:
 @pytest.mark.parametrize(
     ("text", "variables"),
     [
-        (
-            "environment: {A: 1, B: true, C: 1.5, D: x, E: '', FROM_SHELL: , NONE: }",
-            "A=1 B=true C=1.5 D=x E= FROM_SHELL=yes",
-        ),
+        ("environment: {A: 1, B: true, C: 1.5, D: x, E: '', FROM_SHELL: , NONE: }", "A=1 B=true C=1.5 D=x E= FROM_SHELL=yes"),
         ("environment: ['A=1', 'B=a=b', 'C=', 'FROM_SHELL', 'NONE', 7]", "A=1 B=a=b C= FROM_SHELL=yes"),
         ("environment: {A: $TOKEN, B: '${NONE:-b}', C: $$TOKEN}", "A=t0ken B=b C=$TOKEN"),
         ("environment: {A: on, B: 0x10, C: [1]}", "A=on B=0x10 C="),

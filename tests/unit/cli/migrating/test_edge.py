@@ -140,8 +140,7 @@ def test_first_of_two() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "base"),
-    [({}, ""), ({"BASE_PATH": "flags/"}, "/flags"), ({"BASE_PATH": "/"}, ""), ({"BASE_PATH": "not a path"}, "")],
+    ("given", "base"), [({}, ""), ({"BASE_PATH": "flags/"}, "/flags"), ({"BASE_PATH": "/"}, ""), ({"BASE_PATH": "not a path"}, "")]
 )
 def test_metrics_are_below_the_base_path(given: dict[str, str], base: str) -> None:
     """The note has both paths as Prometheus asks for them, with the base path in front."""

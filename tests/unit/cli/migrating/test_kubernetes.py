@@ -61,11 +61,7 @@ def test_commands_and_ports() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "head"),
-    [
-        ("Deployment", "template: {spec: "),
-        ("CronJob", "jobTemplate: {spec: {template: {spec: "),
-    ],
+    ("kind", "head"), [("Deployment", "template: {spec: "), ("CronJob", "jobTemplate: {spec: {template: {spec: ")]
 )
 def test_what_makes_pods(kind: str, head: str) -> None:
     """Containers are found in every kind that makes pods, and in lists."""
@@ -107,10 +103,7 @@ def test_an_alias_is_of_its_own_document() -> None:
             "image: {repository: r/unleash-proxy}\nproxy: {clientKeys: [a, b]}",
             "UNLEASH_URL=http://unleash:4242/api UNLEASH_PROXY_CLIENT_KEYS=a,b",
         ),
-        (
-            "edge: {upstreamUrl: u}\nenv: [{name: RUST_LOG, value: debug}, 5]",
-            "UPSTREAM_URL=u RUST_LOG=debug LOG_FORMAT=json",
-        ),
+        ("edge: {upstreamUrl: u}\nenv: [{name: RUST_LOG, value: debug}, 5]", "UPSTREAM_URL=u RUST_LOG=debug LOG_FORMAT=json"),
     ],
 )
 def test_values_of_charts(text: str, variables: str) -> None:

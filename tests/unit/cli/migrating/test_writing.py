@@ -32,10 +32,7 @@ def test_toml() -> None:
     text = write_toml(sample())
     tree = tomllib.loads(text)
     assert tree == as_tree(sample())
-    assert tree["environments"] == {
-        "a.b": {"flagsvcApiToken": ODD},
-        "c": {"expServerSideSdkConfig": {"tokens": ["x", "y"]}},
-    }
+    assert tree["environments"] == {"a.b": {"flagsvcApiToken": ODD}, "c": {"expServerSideSdkConfig": {"tokens": ["x", "y"]}}}
     assert "port = 3063  # why\n" in text
     assert "# to do: X: first second\n" in text and "Y" not in text
     assert text.index("flagsvcUrl") < text.index("[cors]") < text.index('[environments."a.b"]')

@@ -136,18 +136,12 @@ def validation(message: str, *items: str, permissions: bool = False) -> Answer:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (
-            validation("You cannot do this:", "good (in project x)"),
-            "error: You cannot do this\n  good: environment production\n",
-        ),
+        (validation("You cannot do this:", "good (in project x)"), "error: You cannot do this\n  good: environment production\n"),
         (
             validation("custom strategy that needs to be created first:", "default"),
             "\n  bad: environment production: strategy type default\n",
         ),
-        (
-            validation("dependencies that need to be created first:", "bad"),
-            "\n  child: environment production: flag bad\n",
-        ),
+        (validation("dependencies that need to be created first:", "bad"), "\n  child: environment production: flag bad\n"),
     ],
 )
 def test_the_validation(answer: Answer, told: str, run: Flagsvc, target: FakeAdmin) -> None:
@@ -182,10 +176,7 @@ def test_what_the_steps_make(run: Flagsvc, source: FakeAdmin, target: FakeAdmin)
     source.answers["/api/admin/tag-types"] = Answer(200, {"tagTypes": [{"name": "team"}]})
     source.answers["/api/admin/strategies"] = Answer(200, {"strategies": [{"name": "default", "parameters": []}]})
     source.say("export", 200, flags(featureTags=[{"featureName": "bad", "tagType": "team", "tagValue": "blue"}]))
-    target.answers |= {
-        CONSTRAINTS: Answer(204),
-        f"{BATCH}/validate": validation("custom strategy that needs", "default"),
-    }
+    target.answers |= {CONSTRAINTS: Answer(204), f"{BATCH}/validate": validation("custom strategy that needs", "default")}
     called = run("--dry-run")
     assert called.code == 0 and called.err == "", called
     source.answers["/api/admin/tag-types"] = Answer(200, {"tagTypes": []})

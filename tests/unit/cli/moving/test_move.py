@@ -107,12 +107,7 @@ REFUSED = {"name": "BadDataError", "message": "m", "details": [{"message": "some
             1,
             "flag `dark-mode` of project `default`, environment `production`: the server ",
         ),
-        (
-            f"{BATCH}/import",
-            Answer(403, REFUSED),
-            1,
-            "flags of project `default`, environment `production`: the user of the token",
-        ),
+        (f"{BATCH}/import", Answer(403, REFUSED), 1, "flags of project `default`, environment `production`: the user of the token"),
         (f"{BATCH}/import", Answer(500, {"message": "oh"}), 2, "the server failed with status 500: oh"),
         (f"{BATCH}/import", "close", 2, "cannot reach"),
     ],
@@ -207,18 +202,8 @@ def test_a_flag_elsewhere(run: Flagsvc, target: FakeAdmin, source: FakeAdmin) ->
 @pytest.mark.parametrize(
     ("arguments", "env", "code", "text"),
     [
-        (
-            ("--environment", "prodction"),
-            SECRETS,
-            2,
-            "`{source}` has no environment `prodction`; did you mean `production`?",
-        ),
-        (
-            ("--environment", "development"),
-            SECRETS,
-            2,
-            "`{target}` has no environment `development`; there are production, qa",
-        ),
+        (("--environment", "prodction"), SECRETS, 2, "`{source}` has no environment `prodction`; did you mean `production`?"),
+        (("--environment", "development"), SECRETS, 2, "`{target}` has no environment `development`; there are production, qa"),
         (("--project", "defalt"), SECRETS, 2, "`{source}` has no project `defalt`; did you mean `default`?"),
         (("--from-token-file", "none"), SECRETS, 2, "--from-token-file: cannot read `none`: no such file or directory"),
         ((), SECRETS | {"FLAGSVC_TO_TOKEN": "*:*.admin"}, 1, "with --to-token-file, FLAGSVC_TO_TOKEN or --to-token"),
@@ -226,13 +211,7 @@ def test_a_flag_elsewhere(run: Flagsvc, target: FakeAdmin, source: FakeAdmin) ->
     ],
 )
 def test_usage(
-    arguments: tuple[str, ...],
-    env: dict[str, str],
-    code: int,
-    text: str,
-    run: Flagsvc,
-    source: FakeAdmin,
-    target: FakeAdmin,
+    arguments: tuple[str, ...], env: dict[str, str], code: int, text: str, run: Flagsvc, source: FakeAdmin, target: FakeAdmin
 ) -> None:
     """A wrong argument gives a one-line error and changes nothing."""
     target.answers["/api/admin/user"] = Answer(200, {"user": {"type": "admin"} if "*" in env["FLAGSVC_TO_TOKEN"] else {"id": 1}})

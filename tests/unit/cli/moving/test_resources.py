@@ -22,12 +22,7 @@ def found(title: str, there: list[Any], here: list[Any]) -> list[MoveStep]:
     return list(plan_steps(KIND[title], there, here, PROJECTS))
 
 
-HOURS = {
-    "name": "opening hours",
-    "editable": True,
-    "description": "d",
-    "parameters": [{"name": "from", "type": "string"}],
-}
+HOURS = {"name": "opening hours", "editable": True, "description": "d", "parameters": [{"name": "from", "type": "string"}]}
 
 
 def test_strategy_types() -> None:
@@ -47,17 +42,8 @@ def test_strategy_types() -> None:
 
 def test_context_fields() -> None:
     """An existing context field gets the missing legal values, and keeps everything else."""
-    there = {
-        "name": "region",
-        "description": "theirs",
-        "legalValues": [{"value": "eu", "description": "x"}, {"value": "us"}],
-    }
-    own = {
-        "name": "region",
-        "description": "own",
-        "stickiness": True,
-        "legalValues": [{"value": "eu"}, {"value": "au"}],
-    }
+    there = {"name": "region", "description": "theirs", "legalValues": [{"value": "eu", "description": "x"}, {"value": "us"}]}
+    own = {"name": "region", "description": "own", "stickiness": True, "legalValues": [{"value": "eu"}, {"value": "au"}]}
     [step] = found("context field", [there], [own])
     values = [{"value": "eu"}, {"value": "au"}, {"value": "us"}]
     body = {"description": "own", "stickiness": True, "legalValues": values}

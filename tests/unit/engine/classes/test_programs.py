@@ -212,10 +212,7 @@ def test_users_in_lists_are_a_class_of_their_own() -> None:
     plain, fast = pair(*LISTS)
     for properties in ({"region": "eu"}, {"userId": "u2"}):
         for user in ("u1", "u2", "u7", "1", "u8", None):
-            for context in (
-                Context(user_id=user, properties=properties),
-                Context(user_id=user, session_id="s", entropy=3),
-            ):
+            for context in (Context(user_id=user, properties=properties), Context(user_id=user, session_id="s", entropy=3)):
                 assert fast.enabled(context) == plain.enabled(context)
                 assert fast.all(context) == plain.all(context)
     listed = program(fast, Context(user_id="u2", properties={"region": "eu"}))

@@ -7,17 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from flagsvc.engine.classes.store import (
-    CREDIT,
-    DELAYS,
-    FOLLOWED_USES,
-    MAX_USES,
-    PRICE,
-    RETRY,
-    SLICE,
-    WINDOW,
-    ClassStore,
-)
+from flagsvc.engine.classes.store import CREDIT, DELAYS, FOLLOWED_USES, MAX_USES, PRICE, RETRY, SLICE, WINDOW, ClassStore
 from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import PLAIN

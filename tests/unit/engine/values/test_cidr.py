@@ -142,10 +142,7 @@ def test_reads_and_matches_as_npm_ip_address_does() -> None:
     for _ in range(20_000):
         six = draw.random() < 0.5
         cases.append(
-            [
-                almost_address(draw, six),
-                [almost_address(draw, six != (draw.random() < 0.1)) for _ in range(draw.randint(1, 3))],
-            ]
+            [almost_address(draw, six), [almost_address(draw, six != (draw.random() < 0.1)) for _ in range(draw.randint(1, 3))]]
         )
     wrong = []
     for (written, values), answer in zip(cases, javascript.apply(ADDRESSES, cases, package="unleash-client"), strict=True):

@@ -151,12 +151,7 @@ def test_compiling_takes_little_time(piece: str, most: int) -> None:
 def test_large_patterns_that_people_write_compile() -> None:
     """A list of a thousand addresses, a text of any length up to some bound, letters of every script."""
     addresses = "|".join(f"somebody\\.{number}@example\\.com" for number in range(1_000))
-    for pattern in (
-        f"^({addresses})$",
-        "^.{1,1000}$",
-        "[\\pL\\pN._-]{1,64}@[\\pL\\pN.-]{1,253}",
-        "[0-9]{2,4}-" * 1_000,
-    ):
+    for pattern in (f"^({addresses})$", "^.{1,1000}$", "[\\pL\\pN._-]{1,64}@[\\pL\\pN.-]{1,253}", "[0-9]{2,4}-" * 1_000):
         assert regex.compile_regex(pattern, True) is not None
 
 

@@ -20,10 +20,7 @@ from support.loopback import loopback
 
 def test_the_families_take_turns() -> None:
     """If all addresses of one family are dead, the other family reaches the host soon."""
-    assert alternating(["::1", "::2", "10.0.0.1", "10.0.0.2", "10.0.0.3"]) == [
-        *("::1", "10.0.0.1", "::2", "10.0.0.2"),
-        "10.0.0.3",
-    ]
+    assert alternating(["::1", "::2", "10.0.0.1", "10.0.0.2", "10.0.0.3"]) == [*("::1", "10.0.0.1", "::2", "10.0.0.2"), "10.0.0.3"]
     assert alternating(["10.0.0.1"]) == ["10.0.0.1"]
     assert alternating([]) == []
 

@@ -11,24 +11,13 @@ import pytest
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.server.states import ANSWERING
 from flagsvc.testing import turns
-from support.frontkit import (
-    KEYED,
-    dial,
-    get,
-    head,
-    open_connections,
-    parse_answer,
-    serving,
-)
+from support.frontkit import KEYED, dial, get, head, open_connections, parse_answer, serving
 
 
 def many_flags(number: int, length: int) -> dict[str, Any]:
     """Return a document of flags that are on for everyone, with names of this length."""
     names = [f"on-{at:05}".ljust(length, "x") for at in range(number)]
-    return {
-        "version": 2,
-        "features": [{"name": name, "enabled": True, "strategies": [{"name": "default"}]} for name in names],
-    }
+    return {"version": 2, "features": [{"name": name, "enabled": True, "strategies": [{"name": "default"}]} for name in names]}
 
 
 HEALTH = get("/proxy/health")
@@ -287,10 +276,7 @@ async def test_an_answer_that_is_cancelled_or_fails() -> None:
 
 async def test_who_calls() -> None:
     """The peer's address and whether the line is secure are the requests'; a Unix socket has no address."""
-    for given, wanted in (
-        ({"peer": "192.0.2.1", "secure": True}, ("192.0.2.1", "https")),
-        ({"peer": None}, ("", "http")),
-    ):
+    for given, wanted in (({"peer": "192.0.2.1", "secure": True}, ("192.0.2.1", "https")), ({"peer": None}, ("", "http"))):
         line = dial(serving(), **given).send(CHUNKED)
         request = line.connection.parser.call.request
         assert (request.peer, request.scheme) == wanted
@@ -301,12 +287,7 @@ async def test_nothing_of_a_request_is_kept_behind_it() -> None:
     long = get("/proxy", f"X-Forwarded-For: {'1' * 5000}")
     post = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 5002") + b"{" + b" " * 5000 + b"}"
     slow = serving(slow=True)
-    for given, pieces in (
-        (serving(), [long]),
-        (serving(), [post]),
-        (serving(), [post[:999], post[999:]]),
-        (slow, [post]),
-    ):
+    for given, pieces in ((serving(), [long]), (serving(), [post]), (serving(), [post[:999], post[999:]]), (slow, [post])):
         line = dial(given).send(*pieces)
         assert (line.connection.state == ANSWERING) is (given is slow)
         parser = line.connection.parser

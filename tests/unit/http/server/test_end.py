@@ -194,10 +194,7 @@ def test_a_pipeline_on_a_socket(loop: str) -> None:
 def test_a_caller_that_does_not_read_is_cut_off(loop: str) -> None:
     """The connection is reset after the write timeout, and counted."""
     given = serving(BIG)
-    with (
-        served(given, ConnectionLimits(write_s=0.1, tick_s=0.02), loop=loop) as (port, server),
-        dialled(port) as caller,
-    ):
+    with served(given, ConnectionLimits(write_s=0.1, tick_s=0.02), loop=loop) as (port, server), dialled(port) as caller:
         caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         caller.sendall(get() * 20)
         wait_until(lambda: given.service.reached.counts[WRITE_TIME] == 1)

@@ -20,14 +20,7 @@ from flagsvc.http.reached_limits import Reached
 from flagsvc.http.server.request_parser import origin_form
 from flagsvc.testing import RecordingLog, turns
 from support.frontframing import HIDDEN, LAST, REFUSED, TAKEN, TOO_LARGE
-from support.frontkit import (
-    KEYED,
-    dial,
-    get,
-    head,
-    parse_answer,
-    serving,
-)
+from support.frontkit import KEYED, dial, get, head, parse_answer, serving
 
 in_pieces = pytest.mark.parametrize("size", [100_000, 1], ids=["in one piece", "byte by byte"])
 

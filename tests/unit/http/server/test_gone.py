@@ -86,10 +86,7 @@ def reset(connection: socket.socket) -> None:
 def test_tasks_and_connections_of_callers_that_gave_up(how: str, loop: str) -> None:
     """They are as before within seconds, however long the enricher may take. Another caller is answered meanwhile."""
     given: Serving = serving(slow=True)
-    with served(given, limits=ConnectionLimits(connections=CALLERS, tick_s=0.05, half_closed_s=0.05), loop=loop) as (
-        port,
-        server,
-    ):
+    with served(given, limits=ConnectionLimits(connections=CALLERS, tick_s=0.05, half_closed_s=0.05), loop=loop) as (port, server):
         state: Any = server.server_state
         callers = [dialled(port) for _ in range(CALLERS)]
         for caller in callers:

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flagsvc.http.call import HEADERS, KEY, ORIGIN
-from flagsvc.http.server.request_parser import (
-    CONNECTION,
-    LONGEST_SPELLING,
-    MAX_SPELLINGS,
-    HeaderNames,
-    RequestParser,
-)
+from flagsvc.http.server.request_parser import CONNECTION, LONGEST_SPELLING, MAX_SPELLINGS, HeaderNames, RequestParser
 from flagsvc.http.server.states import BODY, HEAD, IDLE, NEW
 
 GET = b"GET /a HTTP/1.1\r\nHost: b\r\n\r\n"
@@ -104,13 +98,7 @@ def test_two_requests_in_one_piece() -> None:
 def test_spellings() -> None:
     """The case of letters does not matter; a name that is not read has no kind."""
     names = HeaderNames({**HEADERS, b"x-key": KEY}, 0)
-    for name, kind in (
-        (b"origin", ORIGIN),
-        (b"Origin", ORIGIN),
-        (b"oRIGIN", ORIGIN),
-        (b"CONNECTION", CONNECTION),
-        (b"X-KEY", KEY),
-    ):
+    for name, kind in ((b"origin", ORIGIN), (b"Origin", ORIGIN), (b"oRIGIN", ORIGIN), (b"CONNECTION", CONNECTION), (b"X-KEY", KEY)):
         assert names.kind(name) == kind == names.kind(name)
     assert names.kind(b"User-Agent") == 0 == names.kind(b"User-Agent")
 

@@ -19,12 +19,7 @@ from flagsvc.testing import FakeClock
 from support.serving import Serving
 
 SHOP = UsageSource("shop", "one")
-COUNTER: dict[str, Any] = {
-    "name": "sales",
-    "help": "Sales.",
-    "type": "counter",
-    "samples": [{"labels": {"a": "b"}, "value": 2}],
-}
+COUNTER: dict[str, Any] = {"name": "sales", "help": "Sales.", "type": "counter", "samples": [{"labels": {"a": "b"}, "value": 2}]}
 BUCKETS = [{"le": 0.5, "count": 1}, {"le": 5, "count": 2}, {"le": "+Inf", "count": 3}]
 HISTOGRAM: dict[str, Any] = {
     "name": "time",

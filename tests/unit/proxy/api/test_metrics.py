@@ -197,11 +197,7 @@ def comparable(lines: list[str]) -> list[str]:
 def test_readings_of_environments_that_are_gone() -> None:
     """They are left out of the sums over all workers; those of the process and of a single environment never are."""
     requests, size, gone = "flagsvc_http_requests", "flagsvc_answer_cache_bytes", "python_gc_collections"
-    found = {
-        (requests, "a", "/proxy", "GET", "200"): 1.0,
-        (requests, "", "any", "OPTIONS", "204"): 2.0,
-        (gone, "2"): 3.0,
-    }
+    found = {(requests, "a", "/proxy", "GET", "200"): 1.0, (requests, "", "any", "OPTIONS", "204"): 2.0, (gone, "2"): 3.0}
     removed = {(requests, "b", "/proxy", "GET", "200"): 4.0, (size, "b"): 5.0}
     assert present(found | removed, several({"a": one()})) == found
     alone = {(requests, "/proxy", "GET", "200"): 1.0, (size,): 2.0}

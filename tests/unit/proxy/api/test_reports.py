@@ -26,9 +26,7 @@ from support.serving import attempt
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5))
 NAMES = st.one_of(st.sampled_from(["yes", "no", "variants"]), st.text(max_size=3))
 VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(NAMES, inner, max_size=3)),
-    max_leaves=6,
+    SCALARS, lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(NAMES, inner, max_size=3)), max_leaves=6
 )
 START = "2026-01-01T00:00:00Z"
 TIMES = {"start": START, "stop": START}

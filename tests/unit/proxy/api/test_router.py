@@ -71,15 +71,7 @@ def test_how_a_key_is_sent(listed: str, sent: bytes, opens: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    [
-        b"/proxy/health",
-        b"/PROXY/Health/",
-        b"/proxy/live",
-        b"/readyz",
-        b"/readyz/",
-        b"/proxy/internal-backstage/prometheus",
-    ],
+    "path", [b"/proxy/health", b"/PROXY/Health/", b"/proxy/live", b"/readyz", b"/readyz/", b"/proxy/internal-backstage/prometheus"]
 )
 @pytest.mark.parametrize("keys", [(), (b"key-a",), (b"nobody",), (b"key-a", b"key-b")])
 def test_what_needs_no_key_is_of_the_process(path: bytes, keys: tuple[bytes, ...]) -> None:

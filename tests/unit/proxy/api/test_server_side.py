@@ -12,14 +12,7 @@ from flagsvc.proxy.usage import UsageSource
 from support.serving import Serving, counts_of
 
 BUCKET = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {"a": {"yes": 2, "no": 1}}}
-REGISTRATION = {
-    "appName": "shop",
-    "interval": 10,
-    "started": 5,
-    "strategies": ["default"],
-    "sdkVersion": "sdk:1",
-    "x": 1,
-}
+REGISTRATION = {"appName": "shop", "interval": 10, "started": 5, "strategies": ["default"], "sdkVersion": "sdk:1", "x": 1}
 
 
 @pytest.fixture(name="serving")
@@ -59,10 +52,7 @@ def test_bulk_reports(serving: Serving) -> None:
             {"appName": "shop", "instanceId": "three"},
             {"instanceId": "four"},
         ],
-        "metrics": [
-            {"featureName": "a", "appName": "shop", "yes": 1},
-            {"featureName": "b", "appName": "other", "no": 1},
-        ],
+        "metrics": [{"featureName": "a", "appName": "shop", "yes": 1}, {"featureName": "b", "appName": "other", "no": 1}],
     }
     assert post(serving, b"/api/client/metrics/bulk", body).status == 202
     shop, other = UsageSource("shop", "one"), UsageSource("other", "default")

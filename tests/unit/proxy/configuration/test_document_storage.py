@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.configuration.stores import (
-    DocumentStorage,
-    StorageServer,
-    StoredDocument,
-    storage_key,
-)
+from flagsvc.proxy.configuration.stores import DocumentStorage, StorageServer, StoredDocument, storage_key
 from flagsvc.testing import MemoryStore, RecordingLog, turns
 from support.aio import until
 

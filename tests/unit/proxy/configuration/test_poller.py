@@ -107,11 +107,7 @@ async def test_odd_features_are_served_named_and_counted() -> None:
         assert (len(world.serves or ()), world.holder.problems, world.holder.odd) == (25, 1, 25)
         lines = [(line.event, line.fields) for line in world.log.lines if line.level == "warn"]
         assert [text for text, _ in lines] == ["left out", *["served with an odd value"] * 20, "more has an odd value"]
-        assert lines[1][1] == {
-            "toggle": "f0",
-            "path": "features[0].enabled",
-            "problem": "must be true or false, is a number",
-        }
+        assert lines[1][1] == {"toggle": "f0", "path": "features[0].enabled", "problem": "must be true or false, is a number"}
         assert lines[-1][1] == {"problems": 5}
         notes = world.poller.notes
         assert (len(notes.left_out), len(notes.odd)) == (1, 20)

@@ -53,12 +53,7 @@ async def test_a_storage_that_was_away_at_the_start() -> None:
 
 @pytest.mark.parametrize(
     ("data", "told"),
-    [
-        (b"", READ),
-        (b"rubbish", READ),
-        (StoredDocument(b"{", None).pack(), USED),
-        (StoredDocument(b"[]", None).pack(), USED),
-    ],
+    [(b"", READ), (b"rubbish", READ), (StoredDocument(b"{", None).pack(), USED), (StoredDocument(b"[]", None).pack(), USED)],
 )
 async def test_a_stored_document_that_was_of_no_use_at_the_start(data: bytes, told: list[str]) -> None:
     """The start continues as if nothing were stored. Another may have been stored since, by another process."""

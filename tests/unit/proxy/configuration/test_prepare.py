@@ -29,18 +29,7 @@ ONLY_A = Preparer(Compiler(CompileOptions(name_prefix="a")), only_a)
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"{",
-        b"[1,2",
-        b"\xff",
-        b"<html>",
-        b"nan",
-        b'{"features":[]}x',
-        b"[" * 200_000,
-        b'{"features":[{"name":"\xc3',
-    ],
+    "body", [b"", b"{", b"[1,2", b"\xff", b"<html>", b"nan", b'{"features":[]}x', b"[" * 200_000, b'{"features":[{"name":"\xc3']
 )
 def test_what_is_not_json_is_a_document_error(body: bytes) -> None:
     """Truncated, other formats, wrong UTF-8, nesting without end."""
@@ -58,8 +47,7 @@ def test_any_bytes_are_json_or_a_document_error(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "decoded"),
-    [(rb'{"a": "\ud800"}', {"a": "\ud800"}), (b"[1e999]", [float("inf")]), (b"[-1E400]", [float("-inf")])],
+    ("body", "decoded"), [(rb'{"a": "\ud800"}', {"a": "\ud800"}), (b"[1e999]", [float("inf")]), (b"[-1E400]", [float("-inf")])]
 )
 def test_what_the_strict_decoder_alone_refuses_is_still_json(body: bytes, decoded: object) -> None:
     """A lone surrogate or a huge number in one toggle does not affect the others. Text that is not JSON is still refused."""
@@ -179,14 +167,7 @@ async def test_a_document_that_only_a_patient_decoder_takes_gives_the_same_in_sl
 async def test_what_is_refused_at_once_is_refused_in_slices() -> None:
     """Text that is not JSON or not UTF-8, a wrong shape and deep nesting are refused in slices too."""
     nested = b'{"features":[{"name":"a","x":' + b"[" * 50_000 + b"]" * 50_000 + b"}]}"
-    for body in (
-        b"{",
-        b'{"features":[],"x":"\xff"}',
-        b"[]",
-        b'{"features":{}}',
-        b'{"features":[],"segments":{}}',
-        nested,
-    ):
+    for body in (b"{", b'{"features":[],"x":"\xff"}', b"[]", b'{"features":{}}', b'{"features":[],"segments":{}}', nested):
         with pytest.raises(DocumentError) as at_once:
             compile_document(decode(body), CompileOptions())
         with pytest.raises(DocumentError) as in_slices:

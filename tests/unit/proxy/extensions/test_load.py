@@ -163,10 +163,7 @@ STRATEGY_FAULTS = {
     ),
     "not a list": ("strategies = {'a': 1}", "`strategies` is a dict, not a list"),
     "an item of another kind": ("strategies = [7]", "strategies[0] is an int without a `name`"),
-    "a class": (
-        IS_GOLD.replace("IsGold()]", "IsGold]"),
-        "is the class IsGold, not an instance of it: write `IsGold()`",
-    ),
+    "a class": (IS_GOLD.replace("IsGold()]", "IsGold]"), "is the class IsGold, not an instance of it: write `IsGold()`"),
     "no method": (
         "from types import SimpleNamespace as N\nstrategies = [N(name='a')]",
         "strategies[0] (`a`) has no method is_enabled(parameters, context)",

@@ -22,16 +22,7 @@ async def test_every_answer_has_the_policy_and_no_cors() -> None:
     """Pages, data, files, redirects and errors have the guards, and none has a CORS header."""
     desk = DeskScene()
     style = (await desk.text("/ui/status")).partition('rel="stylesheet" href="')[2].partition('"')[0]
-    paths = [
-        "/ui/",
-        "/ui/status",
-        "/ui/status.json",
-        *PAGES,
-        "/ui/nothing",
-        "/ui/nothing.json",
-        style,
-        "/ui/static/0/x.js",
-    ]
+    paths = ["/ui/", "/ui/status", "/ui/status.json", *PAGES, "/ui/nothing", "/ui/nothing.json", style, "/ui/static/0/x.js"]
     for path in paths:
         for method in ("GET", "HEAD", "DELETE"):
             answer = await desk.ask(path, method, accept="text/html", origin="https://other.example")

@@ -41,12 +41,7 @@ async def test_the_list_in_words() -> None:
 async def test_no_name_becomes_markup() -> None:
     """Names, descriptions, values, searches and contexts are escaped on every page."""
     desk = DeskScene()
-    for path in (
-        "/ui/flags",
-        f"/ui/flags?q={quote(HOSTILE)}",
-        f"/ui/flags/{segment(HOSTILE)}",
-        f"/ui/try?flag={quote(HOSTILE)}",
-    ):
+    for path in ("/ui/flags", f"/ui/flags?q={quote(HOSTILE)}", f"/ui/flags/{segment(HOSTILE)}", f"/ui/try?flag={quote(HOSTILE)}"):
         page = await desk.text(path)
         assert "<script>alert" not in page and "&lt;script&gt;alert" in page
     assert "buy &lt;b&gt;more&lt;/b&gt;" in await desk.text("/ui/flags/new-checkout")
@@ -95,11 +90,7 @@ async def test_how_often_flags_were_asked_for() -> None:
     drained = counters.drain()
     counters.count("everyone", True)
     asked = {each["name"]: each["asked"] for each in (await desk.data("/ui/flags.json"))["flags"]}
-    assert (asked["everyone"], asked["off"], asked["child"]) == (
-        {"yes": 3, "no": 0},
-        {"yes": 0, "no": 1},
-        {"yes": 0, "no": 0},
-    )
+    assert (asked["everyone"], asked["off"], asked["child"]) == ({"yes": 3, "no": 0}, {"yes": 0, "no": 1}, {"yes": 0, "no": 0})
     assert drained is not None
     counters.take_back(drained)
     assert (await desk.data("/ui/flags/everyone.json"))["flag"]["asked"] == {"yes": 3, "no": 0}

@@ -61,12 +61,7 @@ async def test_the_form_offers_what_flags_read() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [
-        {},
-        {"userId": "7"},
-        {"userId": "8", "plan": "team", "region": "eu"},
-        {"userId": "55", "plan": "team", "region": "eu"},
-    ],
+    [{}, {"userId": "7"}, {"userId": "8", "plan": "team", "region": "eu"}, {"userId": "55", "plan": "team", "region": "eu"}],
 )
 async def test_the_answers_are_those_of_callers(fields: dict[str, str]) -> None:
     """Each flag is on or off as the snapshot says, and the page shows every step with the whole explanation."""

@@ -9,21 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.proxy.tokens.book import (
-    KINDS,
-    LONGEST,
-    TokenGrant,
-    TokenScope,
-    is_plausible,
-    read_grant,
-    scope_of_text,
-)
+from flagsvc.proxy.tokens.book import KINDS, LONGEST, TokenGrant, TokenScope, is_plausible, read_grant, scope_of_text
 
-scopes = st.builds(
-    TokenScope,
-    st.sampled_from(["production", "development"]),
-    st.none() | st.frozensets(st.sampled_from("abc")),
-)
+scopes = st.builds(TokenScope, st.sampled_from(["production", "development"]), st.none() | st.frozensets(st.sampled_from("abc")))
 WORDS = st.text(st.characters(exclude_characters=".:", codec="utf-8"), min_size=1, max_size=10)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["*", "client", "frontend"]),
@@ -123,13 +111,7 @@ def test_each_type_of_token(kind: str, is_server: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("projects", "opened"),
-    [
-        (["a", "b"], frozenset("ab")),
-        (["*"], None),
-        (["a", "*"], None),
-        (["a", 1, None], frozenset("a")),
-    ],
+    ("projects", "opened"), [(["a", "b"], frozenset("ab")), (["*"], None), (["a", "*"], None), (["a", 1, None], frozenset("a"))]
 )
 def test_projects(projects: list[object], opened: frozenset[str] | None) -> None:
     """A star stands for all projects; what is no name is left out."""

@@ -47,11 +47,7 @@ def test_what_adds_up_and_what_does_not() -> None:
     usage.add_impact(sample(SALES, 7, labels=VARIED))
     assert usage.entries == 4
     found = read(usage.drain())
-    assert found == {
-        "sales": {PLAIN: [5], VARIED: [7]},
-        "load": {PLAIN: [4]},
-        "time": {PLAIN: [3.5, 3, 1, 2]},
-    }
+    assert found == {"sales": {PLAIN: [5], VARIED: [7]}, "load": {PLAIN: [4]}, "time": {PLAIN: [3.5, 3, 1, 2]}}
     assert (usage.drain(), usage.entries, usage.full) == (None, 0, 0)
 
 

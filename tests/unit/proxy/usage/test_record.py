@@ -93,8 +93,7 @@ def test_what_is_written_is_short() -> None:
 
 
 @pytest.mark.parametrize(
-    ("toggles", "variants"),
-    [(0, 0), (PIECE_ENTRIES - 1, 0), (PIECE_ENTRIES, 0), (PIECE_ENTRIES + 1, 0), (4 * PIECE_ENTRIES, 2)],
+    ("toggles", "variants"), [(0, 0), (PIECE_ENTRIES - 1, 0), (PIECE_ENTRIES, 0), (PIECE_ENTRIES + 1, 0), (4 * PIECE_ENTRIES, 2)]
 )
 def test_a_large_record_is_written_in_pieces(toggles: int, variants: int) -> None:
     """Each a moment's work, and together what would be written at once."""

@@ -15,13 +15,7 @@ from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.upstream import SPEC_VERSION, Identity
 from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket, UsageSource
 from flagsvc.proxy.usage.impact import ImpactKey, ImpactSeries
-from flagsvc.proxy.usage.reporter import (
-    MAX_POSTS,
-    UsageSender,
-    first_batch,
-    metrics_body,
-    remove_batch,
-)
+from flagsvc.proxy.usage.reporter import MAX_POSTS, UsageSender, first_batch, metrics_body, remove_batch
 from flagsvc.proxy.usage.unsent import make_counts
 from flagsvc.testing import RecordingUpstream
 

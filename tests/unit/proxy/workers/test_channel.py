@@ -54,10 +54,7 @@ async def test_an_end_that_is_gone() -> None:
     channel.close()
 
 
-@given(
-    st.lists(st.tuples(st.binary(max_size=40), st.binary(max_size=400)), max_size=6),
-    st.lists(st.integers(1, 50), min_size=1),
-)
+@given(st.lists(st.tuples(st.binary(max_size=40), st.binary(max_size=400)), max_size=6), st.lists(st.integers(1, 50), min_size=1))
 def test_what_goes_in_comes_out(frames: list[tuple[bytes, bytes]], sizes: list[int]) -> None:
     """Frames come out whole and in order, for any content and however their bytes are cut."""
     data = b"".join(part for head, body in frames for part in frame(head, body))

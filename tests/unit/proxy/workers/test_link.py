@@ -200,10 +200,7 @@ async def test_an_idle_worker_sends_everything_now_and_then() -> None:
 async def test_a_scrape() -> None:
     """The metrics of all processes come from the parent. Each of two requests gets its own answer."""
     async with pair() as both:
-        first, second = (
-            asyncio.ensure_future(both.link.fetch_metrics()),
-            asyncio.ensure_future(both.link.fetch_metrics()),
-        )
+        first, second = (asyncio.ensure_future(both.link.fetch_metrics()), asyncio.ensure_future(both.link.fetch_metrics()))
         await until(lambda: len(both.of(messages.MetricsRequest)) == 2)
         for ask, text in zip(both.of(messages.MetricsRequest)[::-1], (b"second", b"first"), strict=True):
             both.parent.send(messages.MetricsText(ask.number), text)
@@ -348,10 +345,7 @@ async def test_counts_of_two_environments() -> None:
         both.parent.send(messages.CountsRequest(4))
         await until(lambda: both.of(messages.CountsSent))
         counts = both.of(messages.Counts)
-        assert [(each.environment, each.usage[0].toggles) for each in counts] == [
-            (0, {"a": (1, 0, {})}),
-            (7, {"a": (0, 2, {})}),
-        ]
+        assert [(each.environment, each.usage[0].toggles) for each in counts] == [(0, {"a": (1, 0, {})}), (7, {"a": (0, 2, {})})]
         assert both.answers() == 1 and counts[1].samples == []
         other.counters.add("a", 1, 0, {})
         other.counters.finish_report()

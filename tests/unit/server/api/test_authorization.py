@@ -47,16 +47,8 @@ def test_two_tokens(client: AppClient, path: str) -> None:
 
 
 CLIENT = [
-    (
-        None,
-        401,
-        "This endpoint requires an API token. Please add an authorization header to your request with a valid token",
-    ),
-    (
-        "*:development.unknown",
-        401,
-        "This endpoint requires an API token. Please add an authorization header to your request",
-    ),
+    (None, 401, "This endpoint requires an API token. Please add an authorization header to your request with a valid token"),
+    ("*:development.unknown", 401, "This endpoint requires an API token. Please add an authorization header to your request"),
     ("user:unknown", 401, "This server does not know this token, or it has expired. Send a backend token."),
     (FRONTEND_SECRET, 403, "invalid token: expected a different token type for this endpoint"),
     (ADMIN_SECRET, 403, "invalid token: expected a different token type for this endpoint"),

@@ -69,12 +69,7 @@ STEPS: list[tuple[str, dict[str, Any], int, str]] = [
     ("a backend token", {"body": {}, "token": BACKEND_SECRET}, 403, OTHER_TYPE),
     ("a frontend token", {"body": {}, "token": FRONTEND_SECRET}, 403, OTHER_TYPE),
     ("an unknown path", {"path": "/api/admin/no", "body": {}}, 404, "The path you were looking for (/api/admin/no)"),
-    (
-        "another method",
-        {"method": "PUT", "body": {}},
-        405,
-        f"The path {THINGS} does not take PUT. It takes POST, PATCH",
-    ),
+    ("another method", {"method": "PUT", "body": {}}, 405, f"The path {THINGS} does not take PUT. It takes POST, PATCH"),
     ("no permission, and no shape", {"body": {}, "token": VIEWER_SECRET}, 403, "You don't have the required permis"),
     ("no media type", {"body": b"{}", "type": ""}, 415, NONE),
     ("no body at all", {}, 415, NONE),
@@ -159,12 +154,7 @@ def test_head_is_get_without_the_body(client: AppClient) -> None:
 
 @pytest.mark.parametrize(
     ("path", "token", "status"),
-    [
-        (THINGS, USER_SECRET, 201),
-        (THINGS, "user:nobody", 401),
-        ("/api/frontend", FRONTEND_SECRET, 200),
-        ("/ui/x.json", None, 404),
-    ],
+    [(THINGS, USER_SECRET, 201), (THINGS, "user:nobody", 401), ("/api/frontend", FRONTEND_SECRET, 200), ("/ui/x.json", None, 404)],
 )
 def test_a_path_is_read_once(client: AppClient, monkeypatch: pytest.MonkeyPatch, path: str, token: str | None, status: int) -> None:
     """From the check of the head to the handler, path and routes are found once, also if the key is checked twice."""
@@ -258,10 +248,7 @@ def test_too_large_a_head_is_refused(client: AppClient) -> None:
     answer = client.get("/open", headers={"x-much": "x" * 17_000})
     assert (answer.status, answer.headers["connection"]) == (431, "close")
     assert client.get("/open?" + "q" * 17_000).status == 414
-    assert {name for name, count in client.server.reached.counts.items() if count != before[name]} == {
-        "headers",
-        "query",
-    }
+    assert {name for name, count in client.server.reached.counts.items() if count != before[name]} == {"headers", "query"}
 
 
 def test_a_body_without_a_token_is_not_looked_at(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:

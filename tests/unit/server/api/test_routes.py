@@ -18,15 +18,7 @@ from flagsvc.server.api.pipeline import Router
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.api.routes import ROUTES
 from flagsvc.server.store import keyring
-from support.flagservers import (
-    ADMIN_SECRET,
-    BACKEND_SECRET,
-    FRONTEND_SECRET,
-    USER_SECRET,
-    VIEWER_SECRET,
-    AppClient,
-    app_client,
-)
+from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client
 
 ELSEWHERE_SECRET = "user:secret-of-the-owner-of-another-project"
 EXPIRED_SECRET = "user:secret-that-has-expired"
@@ -97,16 +89,7 @@ def status(client: AppClient, route: Route, token: str | None, **places: str) ->
 @pytest.mark.parametrize("route", rows(lambda route: route.auth is Auth.ADMIN))
 def test_the_admin_api_is_for_users_and_admin_tokens(client: AppClient, route: Route) -> None:
     """Without a token, or with an unknown or expired one: 401. With a client token: 403. An administrator's token passes."""
-    for token in (
-        None,
-        "",
-        "unknown",
-        "*:*.unknown",
-        "user:unknown",
-        EXPIRED_SECRET,
-        USER_SECRET + "x",
-        USER_SECRET[:-1],
-    ):
+    for token in (None, "", "unknown", "*:*.unknown", "user:unknown", EXPIRED_SECRET, USER_SECRET + "x", USER_SECRET[:-1]):
         assert status(client, route, token) == 401
     for token in (BACKEND_SECRET, FRONTEND_SECRET):
         assert status(client, route, token) == 403

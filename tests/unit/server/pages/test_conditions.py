@@ -11,13 +11,7 @@ from flagsvc.server.pages.conditions import show_rows, words_without
 
 @pytest.mark.parametrize(
     ("field", "unknown", "near"),
-    [
-        ("country", False, ""),
-        ("contry", True, "country"),
-        ("Country", True, "country"),
-        ("company", True, ""),
-        ("", False, ""),
-    ],
+    [("country", False, ""), ("contry", True, "country"), ("Country", True, "country"), ("company", True, ""), ("", False, "")],
 )
 def test_an_unknown_field(field: str, unknown: bool, near: str) -> None:
     """A field that is no context field is unknown, and the nearest known name is offered."""

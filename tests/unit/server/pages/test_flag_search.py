@@ -59,11 +59,7 @@ def test_the_search_of_the_store() -> None:
     """Values of a filter are alternatives, but for tags. An unknown order is that of names."""
     typed = "a b type:release type:experiment tag:x:1 tag:y:2 state:archived state:stale unused:7 unused:30"
     found = read_search({"q": typed, "sort": "-createdAt"}, 3)
-    assert found.filters == {
-        "type": "IS_ANY_OF:release,experiment",
-        "state": "IS_ANY_OF:stale",
-        "tag": "INCLUDE_ALL_OF:x:1,y:2",
-    }
+    assert found.filters == {"type": "IS_ANY_OF:release,experiment", "state": "IS_ANY_OF:stale", "tag": "INCLUDE_ALL_OF:x:1,y:2"}
     assert (found.words, found.all_words, found.archived, found.unseen_days) == (["a", "b"], True, True, 30)
     assert (found.sort_by, found.descending, found.offset, found.limit) == ("createdAt", True, 100, 50)
     assert read_search({"sort": "nothing"}, 1).sort_by == "name" and FILTERS.keys() >= found.filters.keys()

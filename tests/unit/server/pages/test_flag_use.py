@@ -31,8 +31,5 @@ def test_every_request_is_in_one_part(found: list[UsageSum]) -> None:
 
 def test_odd_counts() -> None:
     """More variants than requests, as an odd client reports them, take nothing away from the other parts."""
-    assert [(each.name, list(each.values)) for each in series_of([UsageSum(1, 2, {"a": 5})])] == [
-        ("a", [5]),
-        ("off", [2]),
-    ]
+    assert [(each.name, list(each.values)) for each in series_of([UsageSum(1, 2, {"a": 5})])] == [("a", [5]), ("off", [2])]
     assert [each.name for each in series_of([UsageSum(), UsageSum()])] == ["on", "off"]

@@ -13,17 +13,11 @@ SAID: dict[str, tuple[str, str]] = {
     '"constraints[2].values[7]" is not allowed to be empty.': ("c2.values", "Give a value."),
     '"[1].overrides[2].contextName" is required.': ("v1.override.2", "Give a field."),
     '"[1].weight" must be a number. You provided "a\\nb".': ("v1.share", "A number is expected, such as 18 or 1.5."),
-    '"legalValues[3]" contains a duplicate value. You provided {}.': (
-        "value.3",
-        "This is here twice. Choose another one.",
-    ),
+    '"legalValues[3]" contains a duplicate value. You provided {}.': ("value.3", "This is here twice. Choose another one."),
     '"parameters.url" must be an http or https address': ("url", "An address must be an http or https address."),
     '"expiresAt" is odd': ("expires", "A day is odd."),
     "PAT description already exists.": ("description", "Another token of yours has this description."),
-    "Too many PATs (10) already exist for this user.": (
-        "",
-        "You have 10 tokens, and can have no more. Delete one first.",
-    ),
+    "Too many PATs (10) already exist for this user.": ("", "You have 10 tokens, and can have no more. Delete one first."),
     "A tag of a:b already exists": ("tag.value", "The flag has this tag already."),
     "The disk is full": ("", "The disk is full"),
 }
@@ -43,8 +37,7 @@ def test_the_field_that_the_form_has() -> None:
 
 
 SHAPE = Object(
-    {"legalValues": Array(Object({"value": String(min_length=1)}, required=("value",))), "limit": Integer()},
-    closed=True,
+    {"legalValues": Array(Object({"value": String(min_length=1)}, required=("value",))), "limit": Integer()}, closed=True
 )
 
 

@@ -32,11 +32,7 @@ def strategy(rollout: int = 25, **more: Any) -> dict[str, Any]:
             strategy(25),
             [],
             True,
-            [
-                "75 % of the users by userId lose it.",
-                "Those without userId lose it.",
-                "No user gets it who does not have it now.",
-            ],
+            ["75 % of the users by userId lose it.", "Those without userId lose it.", "No user gets it who does not have it now."],
             ["No strategy is active here, so the flag is on for everyone now. With this one it is on for those only."],
         ),
         (

@@ -9,18 +9,7 @@ import jsonschema_rs
 import pytest
 
 from flagsvc.engine.operators import OPERATORS
-from flagsvc.http.shapes import (
-    Array,
-    Integer,
-    Named,
-    Nullable,
-    Object,
-    ShapeError,
-    String,
-    check,
-    components,
-    json_schema,
-)
+from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, ShapeError, String, check, components, json_schema
 from flagsvc.server.shapes.batch import EXPORT_QUERY, EXPORT_RESULT, IMPORT, VALIDATION
 from flagsvc.server.shapes.strategies import UNLISTED
 from support import shape_bodies

@@ -86,14 +86,7 @@ def test_odd_tokens_are_refused(make: Callable[[], str]) -> None:
 def test_which_keys_are_read() -> None:
     """Those for signatures, of a kind with two halves; secrets, keys for encryption and malformed ones are left out."""
     good = ONE.as_dict(private=False)
-    odd = [
-        {"kty": "oct", "k": "YWFhYWFhYWFhYWFhYWFhYQ"},
-        good | {"use": "enc"},
-        {"kty": "EC"},
-        {"kty": "RSA", "n": 5},
-        5,
-        None,
-    ]
+    odd = [{"kty": "oct", "k": "YWFhYWFhYWFhYWFhYWFhYQ"}, good | {"use": "enc"}, {"kty": "EC"}, {"kty": "RSA", "n": 5}, 5, None]
     assert [key.kid for key in read_keys({"keys": [*odd, good]})] == ["one"]
     assert read_keys({}) == read_keys([]) == read_keys({"keys": 5}) == []
     assert len(read_keys({"keys": [good] * (2 * MOST_KEYS)})) == MOST_KEYS

@@ -59,12 +59,6 @@ def test_groups() -> None:
 
 def test_the_digest_is_that_of_name_and_groups() -> None:
     """No two persons share one, however their names and groups are put together."""
-    people = [
-        NamedPerson("a"),
-        NamedPerson("a", ()),
-        NamedPerson("a", ("b",)),
-        NamedPerson("b"),
-        NamedPerson("a", ("b", "c")),
-    ]
+    people = [NamedPerson("a"), NamedPerson("a", ()), NamedPerson("a", ("b",)), NamedPerson("b"), NamedPerson("a", ("b", "c"))]
     assert len({each.digest for each in people}) == len(people)
     assert NamedPerson("a", ("b",)).digest == NamedPerson("a", ("b",)).digest

@@ -124,10 +124,7 @@ def test_variants_are_sorted_as_people_read() -> None:
         ([VARIANT | {"payload": 5}], '"[0].payload" must be of type object. You provided 5.'),
         ([VARIANT | {"payload": {"type": "csv"}}], '"[0].payload.value" is required.'),
         ([VARIANT | {"payload": {"type": "csv", "value": ""}}], '"[0].payload.value" is not allowed to be empty.'),
-        (
-            [VARIANT | {"payload": {"type": "x", "value": "y", "z": 1}}],
-            '"[0].payload.z" is not allowed. You provided 1.',
-        ),
+        ([VARIANT | {"payload": {"type": "x", "value": "y", "z": 1}}], '"[0].payload.z" is not allowed. You provided 1.'),
         ([VARIANT | {"zz": 1}], '"[0].zz" is not allowed. You provided 1.'),
         ([VARIANT | {"overrides": {}}], '"[0].overrides" must be an array. You provided {}.'),
         ([VARIANT | {"overrides": [1]}], '"[0].overrides[0]" must be of type object. You provided 1.'),

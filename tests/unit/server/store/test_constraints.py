@@ -37,10 +37,7 @@ FIT: dict[str, tuple[str, ...]] = {
     # what JavaScript reads as a date or as milliseconds
     "DATE_AFTER": ("2024-01-01", "2024-02-30", "January 1 2024", "5", "-5", "1.5", "foo 12", "2024-01-01 10:00"),
     # a pre-release and build metadata, as 8.2.0 takes them, up to 256 characters
-    "SEMVER_LT": (
-        *("1.2.3-beta.1", "1.2.3+b", "1.2.3-rc.1+b.5", "1.2.3+001", "9007199254740991.0.0+x"),
-        "1.2.3-" + "a" * 250,
-    ),
+    "SEMVER_LT": (*("1.2.3-beta.1", "1.2.3+b", "1.2.3-rc.1+b.5", "1.2.3+001", "9007199254740991.0.0+x"), "1.2.3-" + "a" * 250),
 }
 SHOWN = {
     # the text if digits are lost, and the number if it is only too large

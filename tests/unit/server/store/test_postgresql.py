@@ -52,10 +52,7 @@ def test_a_url_means_what_it_means_to_libpq(url: str, expected: dict[str, Any]) 
     ("url", "why"),
     [
         ("postgresql://h/db?ssl=maybe", "the parameter `ssl` of the database's URL is true or false, and not `maybe`"),
-        (
-            "postgresql://h/db?sslmod=require",
-            "the parameter `sslmod` .* is not known to PostgreSQL: did you mean `sslmode`",
-        ),
+        ("postgresql://h/db?sslmod=require", "the parameter `sslmod` .* is not known to PostgreSQL: did you mean `sslmode`"),
         ("postgresql://h:abc/db", "the database's URL is not understood"),
         ("postgresql://u:secret@[::1/db", "the database's URL is not understood"),
         ("postgresql://u:secret@h/db?host=a,b&port=1,2,3", "the database's URL is not understood"),

@@ -13,12 +13,7 @@ import pytest
 from flagsvc.server.webhooks.provider import key_of, sign
 from flagsvc.server.webhooks.sender import make_message
 
-EVENT: dict[str, Any] = {
-    "id": 7,
-    "type": "feature-created",
-    "data": {"name": 'a "b"'},
-    "summary": '**ada** made **a "b"**',
-}
+EVENT: dict[str, Any] = {"id": 7, "type": "feature-created", "data": {"name": 'a "b"'}, "summary": '**ada** made **a "b"**'}
 URL = "https://hooks.example.com/flags?key=secret"
 SECRET = "a secret of the receiver"
 

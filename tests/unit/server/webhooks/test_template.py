@@ -50,10 +50,7 @@ def rendered(text: str) -> str:
         ("{{& event.data.description}}", QUOTED),
         ("{{{eventJson}}} {{eventJson}}", '"{}" "{}"'),
         ("{{#event.tags}}{{value}},{{/event.tags}}", "one,two,"),
-        (
-            "{{#event.tags}}{{.}}{{/event.tags}}",
-            escape_json('{"type":"simple","value":"one"}{"type":"simple","value":"two"}'),
-        ),
+        ("{{#event.tags}}{{.}}{{/event.tags}}", escape_json('{"type":"simple","value":"one"}{"type":"simple","value":"two"}')),
         ("{{event.tags.1.value}}{{event.tags.9.value}}", "two"),
         ("{{#event}}{{type}}{{/event}}", "feature-created"),
         ("{{#event.tags}}{{event.type}} {{/event.tags}}", "feature-created feature-created "),

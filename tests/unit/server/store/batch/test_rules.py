@@ -65,12 +65,7 @@ def test_cleaning_takes_out_what_is_not_imported() -> None:
     Links and dependencies stay."""
     everything = data(
         features=[feature("a"), feature("gone")],
-        featureStrategies=[
-            strategy("a"),
-            strategy("gone"),
-            {"name": "default"},
-            {"name": "default", "featureName": ""},
-        ],
+        featureStrategies=[strategy("a"), strategy("gone"), {"name": "default"}, {"name": "default", "featureName": ""}],
         featureEnvironments=[place("a"), place("gone"), {"name": "a", "enabled": True}],
         featureTags=[
             {"featureName": "a", "tagType": "used", "tagValue": "xx"},
@@ -90,11 +85,7 @@ def test_cleaning_takes_out_what_is_not_imported() -> None:
     assert clean.links == everything.links and clean.dependencies == everything.dependencies
 
 
-FEATURES = {
-    "here": KnownFeature("default"),
-    "old": KnownFeature("default", archived=True),
-    "far": KnownFeature("other"),
-}
+FEATURES = {"here": KnownFeature("default"), "old": KnownFeature("default", archived=True), "far": KnownFeature("other")}
 FACTS = known(features=FEATURES, environments=("development",), limited_storage=True)
 TWICE = [{"name": "size", "legalValues": [{"value": "1"}, {"value": "1"}]}]
 
@@ -116,10 +107,7 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ({"contextFields": TWICE}, [("context-field", "")]),
     ({"contextFields": [{"name": "size"}] * 2}, [("context-field", "")]),
     ({"featureEnvironments": [place("old")]}, [("archived-flag", "old")]),
-    (
-        {"features": [feature("here", archived=True)], "featureEnvironments": [place("here")]},
-        [("archived-flag", "here")],
-    ),
+    ({"features": [feature("here", archived=True)], "featureEnvironments": [place("here")]}, [("archived-flag", "here")]),
     ({"links": [linked("old", {"url": "e.com"})]}, [("unknown-flag", "old")]),
     ({"links": [linked("here", *[{"url": "e.com"}] * 11)]}, [("link", "here")]),
     ({"links": [linked("here", {"url": "javascript:alert(1)"})]}, [("link", "here")]),

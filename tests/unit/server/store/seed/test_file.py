@@ -41,11 +41,7 @@ ENTRIES: list[tuple[str, Any, str]] = [
     ("features", {"name": "a", "archive": True}, "did you mean `archived`?"),
     ("features", {"name": "a", "archived": "yes"}, ".archived: expected true or false"),
     *(("features", {"name": "a", "project": name}, f".project: `{name}` is not in projects") for name in ("no", "*")),
-    (
-        "features",
-        {"name": "a", "enabled": ["prodution"]},
-        ".enabled[0]: `prodution` is not in environments: did you mean",
-    ),
+    ("features", {"name": "a", "enabled": ["prodution"]}, ".enabled[0]: `prodution` is not in environments: did you mean"),
     ("projects", {"id": "p", "featureLimit": True}, ".featureLimit: expected a whole number"),
     ("projects", {"id": "p", "featureLimit": -1}, ".featureLimit: expected a whole number from 0"),
     ("projects", {"id": "p", "featureNaming": {"pattern": 1}}, ".featureNaming.pattern: expected a text"),
@@ -77,13 +73,7 @@ ENTRIES: list[tuple[str, Any, str]] = [
     ("tokens", BACKEND | {"expiresAt": "soon"}, ".expiresAt: expected a date-time"),
     *(
         ("tokens", {"secret": secret, "type": "admin"}, ".secret: expected")
-        for secret in (
-            "*:*.ä-development.x",
-            " development.x",
-            "development.x\n",
-            "development.\x7f",
-            "bearer development.x",
-        )
+        for secret in ("*:*.ä-development.x", " development.x", "development.x\n", "development.\x7f", "bearer development.x")
     ),
     *(("strategies", STRATEGY | {"variants": [VARIANT | wrong]}, f".variants[0].{expected}") for wrong, expected in ODD_VARIANTS),
 ]
@@ -142,19 +132,10 @@ def test_members_that_are_null_count_as_missing() -> None:
 
 
 DIGESTS: list[tuple[dict[str, Any], str]] = [
-    (
-        {"features": [{"name": "a", "description": None}]},
-        "3eab0a88fdaefc45bc8853a58fa9d2390677bc5c2485115d8a99a447364048ec",
-    ),
+    ({"features": [{"name": "a", "description": None}]}, "3eab0a88fdaefc45bc8853a58fa9d2390677bc5c2485115d8a99a447364048ec"),
     ({"features": [{"name": "a"}]}, "338ef3de477135b24c6f69ec6ac352a02d0831b9131754ea5882a43419a16d3f"),
-    (
-        {"features": [{"name": "a"}], "maintenance": False},
-        "338ef3de477135b24c6f69ec6ac352a02d0831b9131754ea5882a43419a16d3f",
-    ),
-    (
-        {"features": [{"name": "a"}], "maintenance": True},
-        "6714e72824b11febec597dcc81104996ad80f82ea6b1eef3b8a763f01af527c5",
-    ),
+    ({"features": [{"name": "a"}], "maintenance": False}, "338ef3de477135b24c6f69ec6ac352a02d0831b9131754ea5882a43419a16d3f"),
+    ({"features": [{"name": "a"}], "maintenance": True}, "6714e72824b11febec597dcc81104996ad80f82ea6b1eef3b8a763f01af527c5"),
 ]
 """The content of a seed file, and the digest that databases hold of it."""
 
