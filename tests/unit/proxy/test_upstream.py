@@ -1,10 +1,10 @@
-"""What the proxy says of a token that the upstream refuses."""
+"""What the proxy says of a token that the upstream refuses, and where it asks about tokens."""
 
 from __future__ import annotations
 
 import pytest
 
-from flagsvc.proxy.upstream import refused_token
+from flagsvc.proxy.upstream import beside_api, refused_token
 
 SECRET = "4f0ca3hidden9d21"
 
@@ -28,3 +28,17 @@ def test_the_form_tells_the_kind(token: str, kind: str) -> None:
     told = refused_token(token)
     assert kind in told and "backend token" in told
     assert "hidden" not in told and "production" not in told
+
+
+@pytest.mark.parametrize(
+    ("base", "beside"),
+    [
+        ("https://h/api", "https://h"),
+        ("https://h/proxy", "https://h"),
+        ("https://h/api/proxy", "https://h/api"),
+        ("https://h/flags", "https://h/flags"),
+    ],
+)
+def test_the_question_about_tokens_is_beside_the_api(base: str, beside: str) -> None:
+    """One path of an API is left out at the end. A base path before it may have the same name."""
+    assert beside_api(base) == beside
