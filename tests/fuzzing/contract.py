@@ -120,6 +120,7 @@ def options(url: str, log: RecordingLog, **given: Any) -> ProxyOptions:
         "exp_server_side_sdk_config_tokens": TOKEN.decode(),
         "enable_oas": True,
         "enable_all_endpoint": True,
+        "ofrep": True,
         "logger": log,
     }
     return ProxyOptions(**usual | given)

@@ -18,7 +18,7 @@ DOCUMENT = ROOT / "examples" / "document.json"
 KEY, TOKEN = b"client-key", b"server-token"
 
 WORLDS: dict[str, dict[str, Any]] = {
-    "plain": {"enable_oas": True, "enable_all_endpoint": True},
+    "plain": {"enable_oas": True, "enable_all_endpoint": True, "ofrep": True},
     "all options": {
         "proxy_base_path": "some/base",
         "trust_proxy": "loopback, 203.0.113.0/24, fe80::/10",

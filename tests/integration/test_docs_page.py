@@ -33,7 +33,7 @@ def page() -> Iterator[Browser]:
 @pytest.fixture(scope="module", params=["", "some/base"])
 def proxy(page: Browser, request: pytest.FixtureRequest) -> Iterator[Proxy]:
     """A proxy with the page switched on, at the root and below a base path."""
-    with our_proxy(DOCUMENT.as_uri(), ENABLE_OAS="true", PROXY_BASE_PATH=request.param) as running:
+    with our_proxy(DOCUMENT.as_uri(), ENABLE_OAS="true", FLAGSVC_OFREP="true", PROXY_BASE_PATH=request.param) as running:
         yield running
 
 

@@ -100,7 +100,7 @@ def test_an_untrue_document_is_found() -> None:
     assert "GET /proxy/all: Response violates schema" in wrong
 
 
-EVERYTHING = {"enable_oas": True, "enable_all_endpoint": True}
+EVERYTHING = {"enable_oas": True, "enable_all_endpoint": True, "ofrep": True}
 STATUSES = {200, 202, 204, 304, 400, 401, 403, 404, 405, 413, 414, 415, 429, 431, 500, 501, 503}
 """Every status of the contract (behaviour: Statuses and bodies; Size limits; Rate limits; Caching; CORS)."""
 OF_NO_OPERATION = {204, 404, 405, 501}

@@ -339,11 +339,11 @@ def test_the_list_without_a_pointer_or_script(server: OurFlagServer, page: Brows
         person.tick(f"#list [name=flag][value={name}]")
     person.follow("#ticked [value=archive]")
     assert person.sees("Archive 2 flags?") and person.sees("It is on in development now")
-    person.follow("main form.buttons button.main")
+    person.follow("main .buttons button.main")
     assert person.sees("No flag fits the filters")
     person.follow("#notice .done button")
     assert person.sees("Undo this?")
-    person.follow("main form.buttons button.main")
+    person.follow("main .buttons button.main")
     assert person.sees("2 flags") and server.admin(f"{FLAGS}/web-2")["archived"] is False
     server.admin(f"{FLAGS}/web-1/environments/development/off", {})
 

@@ -176,7 +176,7 @@ function goalOf(button) {
 function comeBack() {
   const [goal, value] = JSON.parse(window.sessionStorage.getItem(PRESSED) ?? "[]");
   window.sessionStorage.removeItem(PRESSED);
-  if (!goal || window.location.hash || document.querySelector("[autofocus]")) return;
+  if (!goal || window.location.hash || document.querySelector("[autofocus], main [role=alert]")) return;
   const buttons = [...document.querySelectorAll("main button:not([disabled])")].filter((each) => each.form);
   const near = buttons.filter((each) => goalOf(each).replace(TURN, "") === goal.replace(TURN, ""));
   const same = near.filter((each) => goalOf(each) === goal);
