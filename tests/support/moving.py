@@ -11,6 +11,7 @@ from typing import Any
 
 from support import flagservers, processes
 from support.processes import Called
+from support.waiting import wait_until
 
 ENVIRONMENTS = ("development", "production")
 SEGMENT = {
@@ -93,9 +94,15 @@ def filled(server: Server, count: int) -> list[str]:
 
 
 def emptied(server: Server, names: Sequence[str]) -> None:
-    """Take away all that `filled` gave."""
+    """Take away all that `filled` gave a real server. It notes the stage of an archived flag later, and dies if the flag is gone."""
     active = [row["name"] for row in server.admin("/projects/default/features")["features"]]
     server.admin("/projects/default/archive", {"features": active})
+
+    def noted(name: str) -> bool:
+        stages = server.admin(f"/projects/default/features/{name}/lifecycle")
+        return any(each["stage"] == "archived" for each in stages)
+
+    wait_until(lambda: all(map(noted, active)), 30, lambda: "the server does not note that flags are archived")
     server.admin("/projects/default/delete", {"features": list(names)})
     for row in server.admin("/segments")["segments"]:
         server.admin(f"/segments/{row['id']}", method="DELETE")
