@@ -94,7 +94,7 @@ def filled(server: Server, count: int) -> list[str]:
 
 
 def emptied(server: Server, names: Sequence[str]) -> None:
-    """Take away all that `filled` gave a real server. It notes the stage of an archived flag later, and dies if the flag is gone."""
+    """Take away all that `filled` gave a real server. It notes later that a flag is archived, and dies if the flag is gone."""
     active = [row["name"] for row in server.admin("/projects/default/features")["features"]]
     server.admin("/projects/default/archive", {"features": active})
 
