@@ -156,7 +156,7 @@ def test_the_second_header_counts_only_here(opened: Opener) -> None:
 def test_it_is_off_by_default(opened: Opener) -> None:
     """It tells the names of flags that are off. The answer says how to switch it on."""
     answer = opened().post(URL, EU)
-    assert answer.status == 404 and "(option `ofrep`)" in answer.json()["errorDetails"]
+    assert answer.status == 404 and "option `ofrep` (variable `FLAGSVC_OFREP`)" in answer.json()["errorDetails"]
 
 
 def test_an_answer_that_the_caller_has(opened: Opener) -> None:

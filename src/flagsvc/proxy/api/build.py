@@ -232,7 +232,7 @@ def make_dialects(
 def make_hints(settings: ServiceSettings, rows: Sequence[ProxyRoute], dialects: Sequence[Dialect]) -> dict[bytes, str]:
     """Return what callers of paths that are no routes may have meant, by path in lower case."""
     base = settings.base_path
-    spoken = (each for each in dialects if each.name in settings.spoken)
+    spoken = (each for each in dialects if each.name in settings.dialects)
     pairs = chain(
         ((row.place(base), row.hint_while_off(settings)) for row in rows),
         ((f"{base}{path}", text.format(base=base)) for each in spoken for path, text in each.hints.items()),

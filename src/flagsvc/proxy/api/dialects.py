@@ -386,6 +386,7 @@ BY_TARGET: Columns = {
     "example": {"context": {"targetingKey": "7", "region": "eu"}},
     "limit": Limit.BODY,
     "tag": "ofrep",
+    "condition": Condition("ofrep", 404, "the protocol is off; set the option `ofrep` (variable `FLAGSVC_OFREP`) to true"),
 }
 
 OFREP = Dialect(

@@ -26,7 +26,7 @@ from flagsvc.proxy.api.wire_format import WireFormat, no_key
 
 TARGETING_KEY: Final = "targetingKey"
 STATE_SUFFIX: Final = ":enabled"
-"""The end of a key whose value is whether the toggle is on, whatever its variants."""
+"""The end of a key whose value is whether the toggle is on."""
 PAYLOAD: Final = b'"payload":{'
 """Only a variant with a payload has this text: within a text of JSON, quotes are escaped."""
 NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -85,11 +85,31 @@ def success(key: str, value: bytes, reason: str, variant: str, impression: bool)
     return b"".join(parts)
 
 
-class StateShape(AnswerShape):
+class ToggleShape(AnswerShape):
+    """A shape that knows the toggle of the last fragment.
+
+    A toggle may have thousands of outcomes, and its reason and its payloads are found once for all of them.
+    """
+
+    def __init__(self, name: bytes, opening: bytes = b"", closing: bytes = b"") -> None:
+        super().__init__(name, opening, closing)
+        self.toggle: Toggle | None = None
+        self.reason = ""
+        self.has_payloads = False
+
+    def learn(self, toggle: Toggle) -> None:
+        """Find out about a toggle, unless it is the last one."""
+        if toggle is not self.toggle:
+            self.toggle = toggle
+            self.reason = reason_of(toggle)
+            self.has_payloads = has_payloads(toggle)
+
+
+class StateShape(ToggleShape):
     """Whether a toggle is on, under the key `NAME:enabled`, without anything around it."""
 
     def __init__(self) -> None:
-        super().__init__(b"s", b"", b"")
+        super().__init__(b"s")
 
     def fragment(self, outcome: ToggleOutcome, toggle: Toggle | None) -> bytes:
         """Return the state of a toggle."""
@@ -97,12 +117,13 @@ class StateShape(AnswerShape):
         key = plain["name"] + STATE_SUFFIX
         if toggle is None:
             return b"," + failure(key, FLAG_NOT_FOUND, "there is no such flag")
+        self.learn(toggle)
         value = b"true" if outcome.enabled else b"false"
         variant = "enabled" if outcome.enabled else "disabled"
-        return b"," + success(key, value, reason_of(toggle), variant, plain["impressionData"])
+        return b"," + success(key, value, self.reason, variant, plain["impressionData"])
 
 
-class FlagShape(AnswerShape):
+class FlagShape(ToggleShape):
     """The value of a toggle, without anything around it."""
 
     def __init__(self, name: bytes = b"v", opening: bytes = b"", closing: bytes = b"") -> None:
@@ -114,15 +135,16 @@ class FlagShape(AnswerShape):
         name, variant = plain["name"], plain["variant"]
         if toggle is None:
             return b"," + failure(name, FLAG_NOT_FOUND, "there is no such flag")
+        self.learn(toggle)
         value: bytes | None = b"true" if outcome.enabled else b"false"
-        if has_payloads(toggle):
+        if self.has_payloads:
             payload = variant.get("payload")
             value = b"" if payload is None else payload_value(payload)
         if value is None:
             kind = variant["payload"]["type"]
             return b"," + failure(name, PARSE_ERROR, f"the payload of the variant `{variant['name']}` is not of the type {kind}")
         chosen = variant["name"] if variant["enabled"] or not outcome.enabled else "enabled"
-        return b"," + success(name, value, reason_of(toggle), chosen, plain["impressionData"])
+        return b"," + success(name, value, self.reason, chosen, plain["impressionData"])
 
 
 class BulkShape(FlagShape):
@@ -135,7 +157,7 @@ class BulkShape(FlagShape):
     def fragment(self, outcome: ToggleOutcome, toggle: Toggle | None) -> bytes:
         """Return the value of a toggle, and its state if that is another key."""
         value = FlagShape.fragment(self, outcome, toggle)
-        if toggle is None or not has_payloads(toggle):
+        if toggle is None or not self.has_payloads:
             return value
         return value + self.state.fragment(outcome, toggle)
 

@@ -88,7 +88,7 @@ class ProxyRoute(RouteRow):
 
     def is_spoken(self, settings: ServiceSettings) -> bool:
         """Return whether the dialect of the route is switched on."""
-        return not self.dialect or self.dialect in settings.spoken
+        return not self.dialect or self.dialect in settings.dialects
 
     def is_known(self, settings: ServiceSettings) -> bool:
         """Return whether the path is known. A route that is off answers with its status; with 404 its path is unknown."""
@@ -97,7 +97,7 @@ class ProxyRoute(RouteRow):
     def hint_while_off(self, settings: ServiceSettings) -> str:
         """Return how to switch the route on, if its path is unknown while it is off and callers may know that; else nothing."""
         if not self.is_spoken(settings):
-            return f"the dialect `{self.dialect}` is switched off (option `{'ofrep' if self.dialect == 'ofrep' else 'dialects'}`)"
+            return f"the dialect `{self.dialect}` is switched off (option `dialects`)"
         return "" if self.condition is None or self.is_known(settings) else self.condition.hint
 
     def place(self, base: str) -> str:
@@ -149,7 +149,7 @@ class DialectParts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dialect:
-    """One dialect. Its `name` is a value of the option `dialects`, or the option that switches it on.
+    """One dialect. Its `name` is a value of the option `dialects`, but for OFREP.
 
     Errors at paths below `prefixes`, which are below the base path, have the dialect's form.
     `wire_format` reads keys and contexts and writes errors. `handlers` maps the handler names of the rows to functions that

@@ -14,8 +14,8 @@ class ServiceSettings:
 
     Header names are in lower case, and the base path is `/base` or empty. Size limits are in bytes, those of a context in
     characters. Rates are in requests per second, `max_staleness` is in seconds, and `enricher_timeout` in milliseconds.
-    `custom_strategies` are names, and `upstream_environment` is the environment of the upstream's token. Keys and tokens are left
-    out of the repr.
+    `dialects` always has `ofrep`, whose switch is a setting of its own. `custom_strategies` are names. `upstream_environment` is
+    the environment of the upstream's token. Keys and tokens are left out of the repr.
     """
 
     client_keys: tuple[str, ...] = field(repr=False)
@@ -29,7 +29,7 @@ class ServiceSettings:
     trust_proxy: bool | tuple[str, ...] = False
     enable_oas: bool = False
     enable_all_endpoint: bool = False
-    dialects: tuple[str, ...] = ("proxy", "frontend", "client")
+    dialects: tuple[str, ...] = ("proxy", "frontend", "client", "ofrep")
     ofrep: bool = False
     cors_allowed_headers: tuple[str, ...] = ()
     cors_credentials: bool = False
@@ -59,11 +59,6 @@ class ServiceSettings:
     max_staleness: int = 0
     age_header: str | None = None
     admin_address: str | None = None
-
-    @property
-    def spoken(self) -> tuple[str, ...]:
-        """The dialects that are not switched off. OFREP has a switch of its own, `ofrep`, for it tells more than the others."""
-        return (*self.dialects, "ofrep") if self.ofrep else self.dialects
 
     @property
     def without_admin_address(self) -> bool:

@@ -18,6 +18,7 @@ from flagsvc.core.log import EventLogger, Logger, Secrets, build_logger
 from flagsvc.engine.compile import CompileOptions
 from flagsvc.engine.strategies import STRATEGIES
 from flagsvc.http.client.trust import OWN
+from flagsvc.proxy.api.dialects import OFREP
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.extensions import Enrichers, Strategies, load_enrichers, load_strategies
 from flagsvc.proxy.tokens import OwnSecrets
@@ -307,6 +308,7 @@ def make_compile_options(options: ProxyOptions, strategies: Strategies) -> Compi
 def make_service_settings(options: ProxyOptions, strategies: Strategies) -> ServiceSettings:
     made = {
         "custom_strategies": tuple(strategies.by_name),
+        "dialects": (*options.dialects, OFREP.name),
         "upstream_environment": environment_of(options.flagsvc_api_token) or options.environment or "default",
     }
     names = [each.name for each in fields(ServiceSettings) if each.name not in made]

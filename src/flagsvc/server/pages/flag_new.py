@@ -53,7 +53,7 @@ EMPTY: Final[Json] = {
 
 
 def read_form(form: Form) -> Json:
-    """Return what was typed. Conditions that nobody filled in are left out where the flag is to be created."""
+    """Return what was typed. Empty conditions are left out where the flag is to be created."""
     rows, saves = read_rows(form), form.text("do") in ("", SAVE)
     return {
         **{name: form.text(name) for name in ("name", "description", "type")},
@@ -70,7 +70,7 @@ def strategy_of(typed: Json) -> Json:
 
 
 def asked_of(typed: Json) -> Json:
-    """Return what the page asks about: where the flag is switched on, and for whom, in whatever order values were typed."""
+    """Return what the page asks about: where the flag is switched on, and for whom. The order of values does not matter."""
     strategy = body_of(strategy_of(typed), None)
     constraints = [each | {"values": sorted(each["values"])} for each in strategy["constraints"]]
     return strategy | {"constraints": constraints, ON: typed[ON]}
