@@ -25,12 +25,13 @@ CLOSE: Final = b"]}"
 class AnswerShape:
     """The shape of an answer. This class is the shape of `/proxy`; another shape is a subclass.
 
-    `name` is short, and different for each shape: cached answers and entity tags contain it. `opening` and `closing` surround the
-    toggles.
+    `name` is short, and different for each shape. `opening` and `closing` surround the toggles. Cached answers and entity tags
+    contain `mark`: the name, and what else decides opening and closing.
     """
 
     def __init__(self, name: bytes = b"", opening: bytes = OPEN, closing: bytes = CLOSE) -> None:
         self.name = name
+        self.mark = name
         self.opening = opening
         self.closing = closing
 

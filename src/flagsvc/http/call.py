@@ -31,6 +31,7 @@ SDK: Final = 17
 USER: Final = 18
 GROUPS: Final = 19
 """The last two are what a proxy in front says of a person; their names are options."""
+LAST_EVENT_ID: Final = 21
 SPARE_KEY: Final = 20
 """Where OpenFeature providers send the key, unless they send it in the key's own header."""
 OFREP_PATH: Final = b"/ofrep/"
@@ -57,6 +58,7 @@ HEADERS: Final[dict[bytes, int]] = {
     b"access-control-request-headers": REQUESTED_HEADERS,
     b"unleash-client-spec": CLIENT_SPEC,
     b"x-api-key": SPARE_KEY,
+    b"last-event-id": LAST_EVENT_ID,
 }
 """The headers that the service reads. The name of the client key's header is an option."""
 

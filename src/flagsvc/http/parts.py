@@ -21,6 +21,10 @@ class Outlet:
     def end(self) -> None:
         """End the answer in order."""
 
+    def is_full(self) -> bool:
+        """Return whether the caller does not read, so that another part would drop it."""
+        return False
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Parts:
@@ -52,6 +56,10 @@ class Parts:
         """End the answer in order."""
         if self.outlet is not None:
             self.outlet.end()
+
+    def drain(self) -> None:
+        """End soon, because the process ends: at once, unless the program spreads its ends."""
+        self.end()
 
     def on_open(self) -> None:
         """Do what is due at the beginning."""

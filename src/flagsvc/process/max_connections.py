@@ -24,13 +24,15 @@ MIN_BYTES, MAX_BYTES = 8 * 1024 * 1024, 512 * 1024 * 1024
 
 def make_connection_limits(options: ProxyOptions | ServerOptions, log: Logger) -> ConnectionLimits:
     """Return the limits for connections. Logs a warning if the system allows fewer connections than the options."""
-    most = available_connections(options.max_connections)
-    if most < options.max_connections:
+    wanted = options.max_connections + options.max_streams
+    files = available_connections(wanted)
+    most = min(options.max_connections, files)
+    if files < wanted:
         log.warn(
-            "the system allows fewer connections than maxConnections",
-            connections=most,
-            wanted=options.max_connections,
-            remedy=f"allow the process {options.max_connections + RESERVED_FILES} open files",
+            "the system allows fewer connections than maxConnections and maxStreams",
+            connections=files,
+            wanted=wanted,
+            remedy=f"allow the process {wanted + RESERVED_FILES} open files",
         )
     largest = options.header_limit + options.body_limit
     processes = 1
@@ -50,6 +52,7 @@ def make_connection_limits(options: ProxyOptions | ServerOptions, log: Logger) -
         body_s=options.body_timeout,
         write_s=options.write_timeout,
         connections=most,
+        streams=files - most,
         memory=memory,
     )
 

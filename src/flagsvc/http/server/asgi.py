@@ -198,6 +198,9 @@ class QueuedOutlet(Outlet):
         self._size += len(data)
         self._news.set()
 
+    def is_full(self) -> bool:
+        return self._size > MAX_WAITING
+
     def end(self) -> None:
         """End the answer after the queued parts."""
         self.ended = True

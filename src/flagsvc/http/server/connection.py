@@ -344,9 +344,17 @@ class Connection(Stream):
         parser.close()
         self.resume_reading()
         self.parts = response.parts
+        shared.streams += 1
+        self.notice_silence()
         response.parts.open(ConnectionOutlet(self, response.parts, chunked))
         if shared.draining:
             response.parts.end()
+
+    def lose_parts(self) -> None:
+        """Tell an answer in parts that nothing more can be written. From now on its connection counts as one of the others."""
+        if self.parts is not None:
+            self.shared.streams -= 1
+        Stream.lose_parts(self)
 
     def end_parts(self) -> None:
         """End after the last part."""
@@ -454,6 +462,9 @@ class ConnectionOutlet(Outlet):
             self.stream.drop_slow_reader()
         else:
             self.stream.write(chunk(data) if self.chunked else data)
+
+    def is_full(self) -> bool:
+        return self.stream.paused
 
     def end(self) -> None:
         """End the answer and its connection. A caller that does not read is not waited for."""

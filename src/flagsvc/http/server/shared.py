@@ -27,10 +27,10 @@ class SharedState:
     One timer ticks for all of them, as long as there are any. A connection notes the tick `now` at which something began, and
     compares when `check_time` is called; `times` has the limits.
 
-    `answered` counts the requests that were answered; `reported` of them are known to the server. `draining` tells that
-    every answer is the last of its connection. `handshakes` are the connections in their TLS
-    handshake, `rejected` the connections for which there is no room. `tls_callers` counts the callers that spoke
-    TLS to plain HTTP since the last warning; the next one comes after `next_tls_warning`, a time of the event loop.
+    `streams` counts the answers in parts. `answered` counts the requests that were answered; `reported` of them are known to the
+    server. `draining` tells that every answer is the last of its connection. `handshakes` are the connections in their TLS
+    handshake, `rejected` the connections for which there is no room. `tls_callers` counts the callers that spoke TLS to plain HTTP
+    since the last warning; the next one comes after `next_tls_warning`, a time of the event loop.
     """
 
     def __init__(self, server: ServerState, limits: ConnectionLimits, loop: asyncio.AbstractEventLoop) -> None:
@@ -50,12 +50,15 @@ class SharedState:
         self.reported: i64 = 0
         self.max_connections: i64 = limits.connections
         self.max_rejected: i64 = limits.rejected
+        self.streams: i64 = 0
+        self.max_streams: i64 = limits.streams
         self.tls_callers: i64 = 0
         self.next_tls_warning: float = 0.0
 
     def held(self) -> i64:
-        """Return the number of connections, including those in their handshake."""
-        return len(self.connections) + len(self.handshakes)
+        """Return the number of connections that count, including those in their handshake. Answers in parts have a limit of their
+        own, so their connections do not count, but for those beyond what the system has files for."""
+        return len(self.connections) + len(self.handshakes) - min(self.streams, self.max_streams)
 
     def begin_handshake(self, connection: Stream) -> bool:
         """Count a connection from the start of its TLS handshake.
@@ -96,7 +99,7 @@ class SharedState:
         self.draining = True
         for connection in list(self.connections):
             if connection.parts is not None:
-                connection.parts.end()
+                connection.parts.drain()
 
     def tick(self) -> None:
         """Advance the clock, and have every connection check its time."""
@@ -227,9 +230,10 @@ class ConnectionLimits:
     request, and for an answer that is not read, when the server ends. `half_closed_s`: for making an answer for a caller that
     sends no more and may have gone.
 
-    `discarded`: bytes of a body that are discarded before the connection is closed. `lingered`: bytes that are discarded after
-    an answer that closes. `connections`: the most connections. A further one gets a 503 and is closed; it is only closed if
-    `rejected` others are waiting for theirs. `memory`: bytes of unfinished requests and answers of all connections together.
+    `discarded`: bytes of a body that are discarded before the connection is closed. `lingered`: bytes that are discarded after an
+    answer that closes. `connections`: the most connections, without `streams` answers in parts. A further one gets a 503 and is
+    closed; it is only closed if `rejected` others are waiting for theirs. `memory`: bytes of unfinished requests and answers of all
+    connections together.
     """
 
     keep_alive_s: float = 75.0
@@ -242,6 +246,7 @@ class ConnectionLimits:
     discarded: int = 10_000_000
     lingered: int = 1_000_000
     connections: int = 10_000
+    streams: int = 10_000
     memory: int = 128 * 1024 * 1024
     rejected: int = 64
     tick_s: float = 1.0

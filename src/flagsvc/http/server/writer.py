@@ -7,6 +7,7 @@ happens once a second.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final, Protocol
@@ -39,6 +40,8 @@ MAX_ANSWERS: Final = 32
 """The most answers that wait for others."""
 MAX_BYTES: Final = 131_072
 """The most bytes of answers that wait for others."""
+SILENCE_MS: Final = 45_000
+"""Milliseconds in which the other end of an answer in parts must acknowledge what was sent."""
 SEPARATE_BYTES: Final = 65_536
 """A body of at least this many bytes is cheaper to write separately than to copy after its head."""
 
@@ -129,6 +132,13 @@ class Stream:
         if self.transport is not None:
             self.unsent = self.transport.get_write_buffer_size()
         return self.unsent != before
+
+    def notice_silence(self) -> None:
+        """Have the system end a connection whose other end is gone: it acknowledges nothing for SILENCE_MS. Only Linux can."""
+        transport = self.transport
+        found = None if transport is None else transport.get_extra_info("socket")
+        if found is not None and found.family in (socket.AF_INET, socket.AF_INET6) and hasattr(socket, "TCP_USER_TIMEOUT"):
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENCE_MS)
 
     # The end
 

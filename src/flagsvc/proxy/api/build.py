@@ -16,6 +16,7 @@ from flagsvc.http.keys import KeyCheck, Keys, KeySet
 from flagsvc.http.messages import UNREAD
 from flagsvc.http.metrics import METHODS, UNMATCHED, method_label
 from flagsvc.http.reached_limits import Reached
+from flagsvc.http.streams import StreamLimits, Streams
 from flagsvc.proxy.api.answers import Answers, Cors
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.enrich import CONTEXT, Enrichment
@@ -31,6 +32,7 @@ from flagsvc.proxy.api.operations import FirstPage, answer_alive, answer_ready
 from flagsvc.proxy.api.readiness import AgeField, Readiness
 from flagsvc.proxy.api.route import Auth, Dialect, DialectParts, FindTokens, Limit, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.streams import Hints, OpenTicket, StreamParts, Tickets, make_secret
 from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.configuration.holder import ConfigurationHolder
 from flagsvc.proxy.extensions import ContextEnricher
@@ -44,12 +46,17 @@ class Surroundings(NamedTuple):
 
     `counts` are the requests that are counted already. `find_tokens` tells about the keys of the whole process. `cache` keeps
     answers of a service whose place this service takes. `is_pending` tells whether another service is to take this one's place.
+    `streams` are the event streams of the process. `tickets` signs those of the service, and `open_ticket` finds the service that a
+    ticket opens.
     """
 
     counts: RouteCounts | None = None
     find_tokens: FindTokens | None = None
     cache: AnswerCache | None = None
     is_pending: Callable[[], bool] = bool
+    streams: Streams | None = None
+    tickets: Tickets | None = None
+    open_ticket: OpenTicket | None = None
 
 
 ALONE = Surroundings()
@@ -85,7 +92,7 @@ class ServiceParts(NamedTuple):
 
     `answers` makes the answers of all routes without a dialect, and `dialect_answers` those of each dialect, with its path. `keys`
     open routes, `reached` counts refusals by limit, and the metrics are read from `sources`. `readiness` tells whether callers
-    should be sent here. `age` is the age field of every answer, or None.
+    should be sent here. `age` is the age field of every answer, or None. `stream` has the event stream of the configuration.
     """
 
     cors: Cors
@@ -102,6 +109,7 @@ class ServiceParts(NamedTuple):
     sources: Sources
     readiness: Readiness
     age: AgeField | None
+    stream: StreamParts
 
 
 def build(
@@ -135,7 +143,8 @@ def build(
     operations = make_operations(settings, ports, answers, sources, readiness, rows, hints)
     enrichment = make_enrichment(settings, ports, enrichers, reached)
     keys = Keys(settings.client_keys, settings.server_tokens)
-    served = make_dialects(settings, ports, cors, cache, enrichment, keys, dialects)
+    streams = make_streams(settings, ports)
+    served = make_dialects(settings, ports, cors, cache, enrichment, keys, streams, dialects)
     handlers = {row: dialect.handlers[row.handler](parts) for dialect, parts in served for row in dialect.routes}
     known = {row: handlers.get(row) or operations[row.handler] for row in rows if row.is_known(settings)}
     resources = make_resources(settings, known, counts, keys)
@@ -158,6 +167,7 @@ def build(
         sources=sources,
         readiness=readiness,
         age=None if settings.age_header is None else AgeField(settings.age_header, readiness),
+        stream=streams,
     )
 
 
@@ -211,6 +221,7 @@ def make_dialects(
     cache: AnswerCache,
     enrichment: Enrichment | None,
     keys: Keys,
+    streams: StreamParts,
     dialects: Sequence[Dialect],
 ) -> list[tuple[Dialect, DialectParts]]:
     """Return each dialect with the parts of its handlers. All dialects share the cache and the enrichment."""
@@ -224,9 +235,20 @@ def make_dialects(
             return Evaluator(settings, holder, usage, answers, shape, cache, enrichment, clock, random, log, fault_throttle)
 
         evaluator = make_evaluator(dialect.wire_format.shape)
-        return DialectParts(settings, evaluator, answers, holder, usage, keys, make_evaluator, ports.surroundings.find_tokens)
+        find_tokens, open_ticket = ports.surroundings.find_tokens, ports.surroundings.open_ticket
+        return DialectParts(settings, evaluator, answers, holder, usage, keys, streams, make_evaluator, find_tokens, open_ticket)
 
     return [(dialect, make_parts(dialect)) for dialect in dialects]
+
+
+def make_streams(settings: ServiceSettings, ports: Ports) -> StreamParts:
+    """Return the event streams of a service: with those of the process, if there are other services."""
+    around = ports.surroundings
+    seconds = None if settings.stream_window is None else settings.stream_window / 1000.0
+    limits = StreamLimits(settings.max_streams, settings.max_streams_per_network, seconds)
+    streams = around.streams or Streams(limits, ports.random)
+    tickets = around.tickets or Tickets(make_secret(settings.client_keys), "", None, ports.clock)
+    return StreamParts(streams, Hints(streams, ports.holder, ports.clock), tickets)
 
 
 def make_hints(settings: ServiceSettings, rows: Sequence[ProxyRoute], dialects: Sequence[Dialect]) -> dict[bytes, str]:

@@ -13,12 +13,13 @@ from typing import Any
 from flagsvc.http import reports, token_questions
 from flagsvc.http.call import Handler
 from flagsvc.http.route import Parameter
-from flagsvc.http.shapes import Anything, Array, Named, Object, Record, Shape
+from flagsvc.http.shapes import Anything, Array, Integer, Named, Object, Record, Shape
+from flagsvc.http.streams import EVENT_STREAM
 from flagsvc.proxy.api import schemas
 from flagsvc.proxy.api.client import Features, Metrics, Register
 from flagsvc.proxy.api.evaluation import Listing, Lookup, SingleLookup
 from flagsvc.proxy.api.impact import make_browser_impact
-from flagsvc.proxy.api.ofrep import FlagShape, OfrepFormat, OneFlag, StateShape
+from flagsvc.proxy.api.ofrep import Bulk, BulkShape, FlagShape, OfrepFormat, OneFlag, StateShape
 from flagsvc.proxy.api.operations import OPERATIONS, WELCOME
 from flagsvc.proxy.api.route import TEXT, Auth, Condition, Dialect, DialectParts, Limit, ProxyRoute
 from flagsvc.proxy.api.server_side import (
@@ -29,6 +30,8 @@ from flagsvc.proxy.api.server_side import (
     ClientRegister,
     Validate,
 )
+from flagsvc.proxy.api.stream_routes import KeyStream, TicketStream
+from flagsvc.proxy.api.streams import AT, TICKET
 from flagsvc.proxy.api.wire_format import FrontendFormat, FrontendShape, RealServerFormat, WireFormat
 
 # ---- what rows of several dialects share
@@ -68,6 +71,15 @@ READS_DOCUMENT: Columns = {
     "auth": Auth.SERVER,
     "result": schemas.FEATURES,
 }
+OPENS_STREAM: Columns = {
+    "handler": "stream",
+    "summary": "Stay connected, and hear when the configuration changes",
+    "description": "Each event is a hint to ask again. It says nothing of the configuration.",
+    "query": (Parameter(AT, "The version that the caller has."),),
+    "auth": Auth.CLIENT,
+    "media": EVENT_STREAM.decode(),
+    "condition": Condition("max_streams", 404, "event streams are switched off (option `maxStreams`)"),
+}
 DROPPED = "Names of toggles and variants that the configuration does not know are dropped and counted."
 IN_QUERY = "for a context in the query string"
 IN_BODY = "for a context in the body"
@@ -80,6 +92,7 @@ def make_handlers(report: Shape) -> dict[str, Callable[[DialectParts], Handler]]
         "all": lambda parts: Listing(parts.evaluator, True),
         "lookup": lambda parts: Lookup(parts.evaluator, False),
         "lookup-all": lambda parts: Lookup(parts.evaluator, True),
+        "stream": KeyStream,
         "metrics": lambda parts: Metrics(parts.usage, parts.answers, report, make_browser_impact(parts.settings, parts.holder)),
         "register": lambda parts: Register(parts.answers),
     }
@@ -151,6 +164,7 @@ PROXY = Dialect(
             **REPORTS,
         ),
         ProxyRoute(path="/proxy/client/register", tag="clients", **REGISTERS),
+        ProxyRoute(path="/proxy/stream", tag="clients", **OPENS_STREAM),
         ProxyRoute(path="/proxy/client/features", tag="clients", **READS_DOCUMENT),
     ),
     handlers={
@@ -239,6 +253,7 @@ FRONTEND_ROUTES = (
         tag="frontend",
     ),
     *evaluations(f"{SINGLE}{{name}}", ("single", "single"), "one toggle by its name", result=TOGGLE, tag="frontend"),
+    ProxyRoute(path=f"{FRONTEND_PREFIX}/stream", tag="frontend", **OPENS_STREAM),
     *reporting(FRONTEND_PREFIX),
     *reporting(f"{FRONTEND_PREFIX}/all"),
 )
@@ -375,19 +390,33 @@ EVALUATED = Named(
         closed=True,
     ),
 )
-ALL_EVALUATED = Named("OfrepFlags", Record({"flags": Array(EVALUATED)}, required=("flags",), closed=True))
+EVENT_STREAMS = Array(Record({"type": TEXT, "endpoint": Object(), "inactivityDelaySec": Integer()}, required=("type", "endpoint")))
+ALL_EVALUATED = Named(
+    "OfrepFlags", Record({"flags": Array(EVALUATED), "eventStreams": EVENT_STREAMS}, required=("flags",), closed=True)
+)
 EVALUATES = Named("OfrepContext", Record({"context": Object({"targetingKey": Anything()})}, required=("context",)))
 OFREP_ERROR = Named(
     "OfrepError", Record({"key": TEXT, "errorCode": TEXT, "errorDetails": TEXT}, required=("errorCode",), closed=True)
 )
+OFREP_SWITCH = Condition("ofrep", 404, "the protocol is off; set the option `ofrep` (variable `FLAGSVC_OFREP`) to true")
 BY_TARGET: Columns = {
     "method": "POST",
     "body": EVALUATES,
     "example": {"context": {"targetingKey": "7", "region": "eu"}},
     "limit": Limit.BODY,
     "tag": "ofrep",
-    "condition": Condition("ofrep", 404, "the protocol is off; set the option `ofrep` (variable `FLAGSVC_OFREP`) to true"),
+    "condition": OFREP_SWITCH,
 }
+
+OFREP_STREAM = f"{OFREP_PREFIX}/v1/stream"
+
+
+def make_bulk(parts: DialectParts) -> Handler:
+    """Return the handler of all toggles. Its answers name the event stream, if there are streams."""
+    shape = BulkShape()
+    streams = parts.streams if parts.settings.max_streams else None
+    return Bulk(parts.with_shape(shape), shape, streams, f"{parts.settings.base_path}{OFREP_STREAM}")
+
 
 OFREP = Dialect(
     name="ofrep",
@@ -412,9 +441,21 @@ OFREP = Dialect(
             auth=Auth.EITHER,
             **BY_TARGET,
         ),
+        ProxyRoute(
+            path=OFREP_STREAM,
+            handler="stream",
+            summary="Stay connected, and hear when the configuration changes",
+            description="The answer with all toggles has the URL, with its ticket.",
+            query=(Parameter(TICKET, "What opens the stream."), Parameter(AT, "The version that the caller has.")),
+            media=EVENT_STREAM.decode(),
+            tag="ofrep",
+            condition=OFREP_SWITCH,
+            tells_keys=True,
+        ),
     ),
     handlers={
-        "bulk": lambda parts: Lookup(parts.evaluator, True),
+        "bulk": make_bulk,
+        "stream": TicketStream,
         "one": lambda parts: OneFlag(
             f"{parts.settings.base_path}{ONE_FLAG}", parts.with_shape(FlagShape()), parts.with_shape(StateShape())
         ),

@@ -141,8 +141,8 @@ class Evaluator:
             key = None
         if key is None:
             return self.answer_volatile(snapshot, call, context, names, everything)
-        if self.shape.name:
-            key = self.shape.name + key
+        if self.shape.mark:
+            key = self.shape.mark + key
         tag = b""
         condition = self.answers.condition(call)
         if condition is not None:

@@ -20,8 +20,9 @@ from flagsvc.engine.ways import ALIKE, BY_CONTEXT, SWITCHED_OFF, way_of
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.messages import HttpError, Response, invalid
 from flagsvc.proxy.api.body import MUST_BE_OBJECT, LookupBody, read_json, read_lenient_context
-from flagsvc.proxy.api.evaluation import Evaluator
+from flagsvc.proxy.api.evaluation import Evaluator, Lookup
 from flagsvc.proxy.api.query import ContextLimits, named_in
+from flagsvc.proxy.api.streams import StreamParts, read_parameter, stream_url
 from flagsvc.proxy.api.wire_format import WireFormat, no_key
 
 TARGETING_KEY: Final = "targetingKey"
@@ -32,6 +33,10 @@ PAYLOAD: Final = b'"payload":{'
 NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 PARSE_ERROR: Final = "PARSE_ERROR"
+HEARD_OF: Final = "flagConfigEtag"
+"""The parameter with the version of which a caller has heard."""
+INACTIVE_S: Final = 120
+"""Seconds after which a page that is hidden closes its stream."""
 INVALID_CONTEXT: Final = "INVALID_CONTEXT"
 FLAG_NOT_FOUND: Final = "FLAG_NOT_FOUND"
 GENERAL: Final = "GENERAL"
@@ -160,6 +165,55 @@ class BulkShape(FlagShape):
         if toggle is None or not self.has_payloads:
             return value
         return value + self.state.fragment(outcome, toggle)
+
+    def end_with(self, mark: bytes, stream: str) -> None:
+        """Close answers with the URL of the event stream. `mark` is another one whenever callers should get another URL."""
+        endpoint = {"type": "sse", "endpoint": {"requestUri": stream}, "inactivityDelaySec": INACTIVE_S}
+        self.mark = self.name + mark
+        self.closing = b'],"eventStreams":[' + encode(endpoint) + b"]}"
+
+
+class Bulk(Lookup):
+    """POST /ofrep/v1/evaluate/flags: the value of every toggle, and the URL of the event stream, which is at `path`."""
+
+    def __init__(self, evaluator: Evaluator, shape: BulkShape, streams: StreamParts | None, path: str) -> None:
+        super().__init__(evaluator, True)
+        self.shape = shape
+        self.streams = streams
+        self.path = path
+        self.period = -1
+        self.version = ""
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the values for the context in the body. Raises HttpError (400, 413).
+
+        A caller may have heard of a version in the stream of another process. Then the answer waits for that version a moment, and
+        a 304 would be wrong.
+        """
+        streams = self.streams
+        if streams is None:
+            return Lookup.answer(self, call, body)
+        heard = read_parameter(call, HEARD_OF) if call.request.query else ""
+        if heard and heard != streams.hints.read():
+            call.if_none_match = None
+            return self.answer_later(call, body, streams, heard)
+        self.renew(streams)
+        return Lookup.answer(self, call, body)
+
+    async def answer_later(self, call: Call, body: bytes, streams: StreamParts, heard: str) -> Response:
+        await streams.hints.catch_up(heard)
+        self.renew(streams)
+        answer = Lookup.answer(self, call, body)
+        return answer if isinstance(answer, Response) else await answer
+
+    def renew(self, streams: StreamParts) -> None:
+        """Change the URL of the stream when the ticket or the version has changed."""
+        period: int = streams.tickets.period()
+        version: str = streams.hints.read()
+        if period != self.period or version != self.version:
+            self.period = period
+            self.version = version
+            self.shape.end_with(str(period).encode(), stream_url(self.path, streams))
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

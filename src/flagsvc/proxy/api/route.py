@@ -18,6 +18,7 @@ from flagsvc.http.shapes import Array, Named, Record, String
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.evaluation import Evaluator
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.streams import OpenTicket, StreamParts
 from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.configuration.holder import ConfigurationHolder
 from flagsvc.proxy.usage import UsageCounters
@@ -133,7 +134,7 @@ class DialectParts(NamedTuple):
     """The parts that handlers of a dialect use. `evaluator` and `answers` have the dialect's wire format.
 
     `with_shape` returns another evaluator, whose answers have this shape. `find_tokens` tells about the keys of the whole process;
-    None if those of the service are all.
+    None if those of the service are all. `open_ticket` finds the stream of a ticket; None if the service has the only stream.
     """
 
     settings: ServiceSettings
@@ -143,8 +144,10 @@ class DialectParts(NamedTuple):
     holder: ConfigurationHolder
     usage: UsageCounters
     keys: Keys
+    streams: StreamParts
     with_shape: Callable[[AnswerShape], Evaluator]
     find_tokens: FindTokens | None = None
+    open_ticket: OpenTicket | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -26,7 +26,7 @@ class ScopedHolder:
 
     def __init__(self, whole: Holder, projects: frozenset[str]) -> None:
         self.whole = whole
-        self._projects = projects
+        self.projects = projects
         self._source: Snapshot | None = None
         self._snapshot: Snapshot | None = None
         self._whole_document: ConfigurationDocument | None = None
@@ -51,7 +51,7 @@ class ScopedHolder:
         source = self.whole.current
         if source is not self._source:
             self._source = source
-            self._snapshot = None if source is None else restrict(source, self._projects)
+            self._snapshot = None if source is None else restrict(source, self.projects)
         return self._snapshot
 
     @property
@@ -68,13 +68,13 @@ class ScopedHolder:
         if isinstance(document, dict) and body is not whole.body and isinstance(document.get("query"), dict):
             kept = decode(body)
             if isinstance(kept, dict):
-                body = encode({**kept, "query": {**document["query"], "project": sorted(self._projects)}})
+                body = encode({**kept, "query": {**document["query"], "project": sorted(self.projects)}})
         return ConfigurationDocument(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
 
     def _is_included(self, feature: object) -> bool:
         """Return whether a feature belongs to the projects. One without a project belongs to all."""
         project = feature.get("project") if isinstance(feature, dict) else None
-        return not isinstance(project, str) or project in self._projects
+        return not isinstance(project, str) or project in self.projects
 
 
 MAX_SCOPED = 100

@@ -93,6 +93,7 @@ class Service(Contract):
         self.depth: int = settings.json_depth_limit
         self.readiness = parts.readiness
         self.age = parts.age
+        self.stream = parts.stream
         self.dynamic: bool = parts.cors.dynamic or parts.age is not None
         self.access_log = settings.access_log
 

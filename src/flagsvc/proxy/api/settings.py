@@ -13,9 +13,9 @@ class ServiceSettings:
     directly: the operators' address and tests.
 
     Header names are in lower case, and the base path is `/base` or empty. Size limits are in bytes, those of a context in
-    characters. Rates are in requests per second, `max_staleness` is in seconds, and `enricher_timeout` in milliseconds.
-    `dialects` always has `ofrep`, whose switch is a setting of its own. `custom_strategies` are names. `upstream_environment` is
-    the environment of the upstream's token. Keys and tokens are left out of the repr.
+    characters. Rates are in requests per second, `max_staleness` is in seconds, and `enricher_timeout` in milliseconds,
+    `stream_window` too. `dialects` always has `ofrep`, whose switch is a setting of its own. `custom_strategies` are names.
+    `upstream_environment` is the environment of the upstream's token. Keys and tokens are left out of the repr.
     """
 
     client_keys: tuple[str, ...] = field(repr=False)
@@ -50,6 +50,9 @@ class ServiceSettings:
     rate_limit_key: int = 0
     rate_limit_address: int = 0
     rate_limit_burst: int = 0
+    max_streams: int = 10_000
+    max_streams_per_network: int = 1000
+    stream_window: int | None = None
     enricher_timeout: int = 1000
     enricher_failure: str = "error"
     answer_cache_bytes: int = 4 * 1024 * 1024

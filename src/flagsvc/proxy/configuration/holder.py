@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Final, Protocol
 from weakref import WeakSet
 
@@ -18,6 +19,7 @@ from flagsvc.proxy.configuration.retire import retire
 MARKED: Final = re.compile(rb'"meta":\{"revisionId":\d+,"etag":"\\"([0-9a-f]{16}):\d+:v1\\"","queryHash":"[0-9a-f]{16}"\}\}$')
 """The end of a document of our flag server. It has the digest of the flags."""
 END_BYTES: Final = 200
+VERSION_DIGITS: Final = 16
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,12 @@ class ConfigurationDocument:
         """The revision as people compare it: of a document of our flag server as the server shows it, else by the ETag."""
         found = MARKED.search(self.body[-END_BYTES:])
         return short_revision(self.etag.strip('"') if found is None else found[1].decode())
+
+    @property
+    def version(self) -> str:
+        """The version in 16 hexadecimal digits: in all processes with the same content the same, as far as the document tells."""
+        found = MARKED.search(self.body[-END_BYTES:])
+        return sha256(self.etag.encode()).hexdigest()[:VERSION_DIGITS] if found is None else found[1].decode()
 
 
 class ConfigurationHolder(Protocol):
@@ -72,6 +80,7 @@ class Holder:
     `checked_at` is the moment of the last successful check of the upstream, in seconds of `Clock.monotonic`, or None. The
     configuration was current then. `failures` counts the failed checks since, and `event_counts` the results of all checks.
     `parts` are told when another configuration is served, and `on_state` the former and the new state when that changes.
+    `ask_upstream` polls the upstream now; where another process polls, it does nothing.
     """
 
     def __init__(self) -> None:
@@ -87,6 +96,7 @@ class Holder:
         self.event_counts: dict[str, int] = {str(event): 0 for event in POLL_EVENTS}
         self.parts: WeakSet[Part] = WeakSet()
         self.on_state: Callable[[str, str], object] | None = None
+        self.ask_upstream: Callable[[], object] = lambda: None
         self._ready = asyncio.Event()
         self._synchronised = asyncio.Event()
         self._tried = asyncio.Event()
@@ -95,6 +105,10 @@ class Holder:
     @property
     def whole(self) -> Holder:
         return self
+
+    @property
+    def projects(self) -> None:
+        """All projects."""
 
     @property
     def is_ready(self) -> bool:

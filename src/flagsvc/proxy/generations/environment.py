@@ -10,6 +10,7 @@ from itertools import count
 from flagsvc.engine.compile import compile_document
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.call import RouteCounts
+from flagsvc.http.streams import StreamLimits, Streams
 from flagsvc.proxy.api.answers import ANY_ORIGIN
 from flagsvc.proxy.api.build import Surroundings
 from flagsvc.proxy.api.cache import AnswerCache
@@ -20,12 +21,14 @@ from flagsvc.proxy.api.route import FindTokens
 from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE, ScopedHolder
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.streams import OpenTicket, Tickets, make_secret
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.generations.feeds import Feed
 from flagsvc.proxy.generations.setup import ProxySetup
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.usage.counters import UsageSums
 from flagsvc.settings.network import Origin
+from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.rows.callers import LOOKED_UP
 
 
@@ -70,10 +73,20 @@ class Services:
     """Makes the services of the environments of one process. Requests are counted by the names of the environments.
 
     `find_tokens` tells about the keys of the whole process. `fetch_metrics` returns the metrics of all environments, and of all
-    processes if there are several. `is_pending` tells by name whether an environment is being replaced.
+    processes if there are several. `is_pending` tells by name whether an environment is being replaced. `streams` are the event
+    streams of the process, and `open_ticket` finds the service that a ticket opens.
     """
 
-    def __init__(self, fetch_metrics: FetchMetrics, find_tokens: FindTokens, is_pending: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        fetch_metrics: FetchMetrics,
+        find_tokens: FindTokens,
+        is_pending: Callable[[str], bool],
+        streams: Streams,
+        open_ticket: OpenTicket,
+    ) -> None:
+        self._streams = streams
+        self._open_ticket = open_ticket
         self.counts: dict[str, RouteCounts] = {}
         self._fetch_metrics = fetch_metrics
         self._find_tokens = find_tokens
@@ -127,7 +140,15 @@ class Services:
             storage_errors=feed.storage_errors,
             shared=shared,
             readiness=readiness,
-            surroundings=Surroundings(self.counts_of(setup.name), self._find_tokens, cache, partial(self._is_pending, setup.name)),
+            surroundings=Surroundings(
+                self.counts_of(setup.name),
+                self._find_tokens,
+                cache,
+                partial(self._is_pending, setup.name),
+                self._streams,
+                make_tickets(setup, holder),
+                self._open_ticket,
+            ),
         )
 
     def make_for_process(
@@ -160,12 +181,26 @@ class Services:
             fetch_metrics=self._fetch_metrics,
             shared=before,
             readiness=readiness,
-            surroundings=Surroundings(self.counts_of(""), self._find_tokens),
+            surroundings=Surroundings(self.counts_of(""), self._find_tokens, streams=self._streams, open_ticket=self._open_ticket),
         )
 
     def counts_of(self, name: str) -> RouteCounts:
         """Return the counts of the requests to an environment; those that belong to no environment count under an empty name."""
         return self.counts.setdefault(name, RouteCounts())
+
+
+def make_streams(options: ProxyOptions) -> Streams:
+    """Return the event streams of a process."""
+    seconds = None if options.stream_window is None else options.stream_window / 1000
+    limits = StreamLimits(options.max_streams, options.max_streams_per_network, seconds)
+    return Streams(limits, grace_s=options.shutdown_grace)
+
+
+def make_tickets(setup: ProxySetup, holder: Holder | ScopedHolder) -> Tickets:
+    """Return what signs the tickets of a service, in every process with the same keys or the same upstream token."""
+    options = setup.options
+    secret = make_secret(options.client_keys or filter(None, [options.flagsvc_api_token]))
+    return Tickets(secret, setup.name, holder.projects, setup.clock)
 
 
 class AnyHolder(Holder):

@@ -49,6 +49,7 @@ from flagsvc.proxy.api.router import Entrance, Router
 from flagsvc.proxy.api.scopes import ScopedServices
 from flagsvc.proxy.api.server_side import describe_listed
 from flagsvc.proxy.api.service import Service
+from flagsvc.proxy.api.streams import StreamParts, Ticket
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.generations.admission import MAX_TRIES, AdmitToken, describe_admission
 from flagsvc.proxy.generations.environment import (
@@ -57,6 +58,7 @@ from flagsvc.proxy.generations.environment import (
     Services,
     make_admin_address_service,
     make_counters,
+    make_streams,
 )
 from flagsvc.proxy.generations.feeds import Feed
 from flagsvc.proxy.generations.setup import ProxySetup, count_loop_restarts, with_keys_of_both
@@ -118,7 +120,14 @@ class Generations:
         self._is_quiet = is_quiet
         self._admit = admit
         self._fetch_metrics = fetch_metrics or self.render_metrics
-        self._services = Services(self._fetch_metrics, self._describe_tokens, lambda name: name in self.current.waiting)
+        self.streams = make_streams(setup.options)
+        self._services = Services(
+            self._fetch_metrics,
+            self._describe_tokens,
+            lambda name: name in self.current.waiting,
+            self.streams,
+            self._open_ticket,
+        )
         self._scoped: ScopedServices[Environment] = ScopedServices(self._services.make_scoped, self._end_service)
         self._former: dict[str, FormerCounts] = {}
         self._feeds: dict[Feed, asyncio.Task[None] | None] = {}
@@ -313,6 +322,7 @@ class Generations:
 
         Tokens that were looked up are forgotten: another environment may be theirs now, or none.
         """
+        streaming = list(self._list_services())
         former, self.current = self.current, self._make_generation(self.current.environments)
         for name, before in former.environments.items():
             present = self.current.environments.get(name)
@@ -323,6 +333,10 @@ class Generations:
         for service in self._list_services():
             service.keys.forget_added()
         self.entrance.current = self.current.contract
+        answering = set(self._list_services())
+        for service in streaming:
+            if service not in answering:
+                service.stream.hints.end_all()
         self._changed.set()
         used = {each.feed for each in (*self, *self.wanted)}
         for feed in [feed for feed in self._feeds if feed not in used]:
@@ -391,8 +405,18 @@ class Generations:
         for service in self._list_services():
             service.keys.remove(token.encode("utf-8", "surrogateescape"))
 
+    def _open_ticket(self, ticket: Ticket) -> StreamParts | None:
+        """Return the stream that a ticket opens; None if it opens none."""
+        environment = self.current.environments.get(ticket.environment)
+        if environment is None or not environment.service.stream.tickets.admits(ticket):
+            return None
+        if ticket.projects is None:
+            return environment.service.stream
+        return self._scoped.find(environment, frozenset(ticket.projects)).stream
+
     def _end_service(self, service: Service) -> None:
         """Pass requests on to a service no longer. Its tokens open another service when they are used again."""
+        service.stream.hints.end_all()
         if self.current.router is not None:
             self.current.router.forget_service(service)
 

@@ -77,6 +77,33 @@ class ListeningOptions(Options):
         stops="opening connections until there is no file or memory left for others",
         advanced=True,
     )
+    max_streams: int = option(
+        "maxStreams",
+        reads=("FLAGSVC_MAX_STREAMS",),
+        kind=of.integer(0, 1_000_000),
+        default=10_000,
+        help="event streams, which tell callers of changes, that each worker holds besides maxConnections; one more is answered"
+        " 429, and with 0 all get 404",
+        stops="opening streams until there is no file or memory left for others",
+    )
+    max_streams_per_network: int = option(
+        "maxStreamsPerNetwork",
+        reads=("FLAGSVC_MAX_STREAMS_PER_NETWORK",),
+        kind=of.integer(1, 1_000_000),
+        default=1000,
+        help="event streams that one network holds open, an IPv4 address or an IPv6 /64; one more is answered 429",
+        stops="taking the streams of all other callers",
+        advanced=True,
+    )
+    stream_window: int | None = option(
+        "streamWindow",
+        reads=("FLAGSVC_STREAM_WINDOW",),
+        kind=of.integer(0, 60_000, "MS"),
+        default=None,
+        default_text="0 for up to 100 streams, and 100 for each further 1,000",
+        help="milliseconds over which the callers with streams hear of a change, so that they do not all ask at once",
+        advanced=True,
+    )
     request_memory: int | None = option(
         "requestMemory",
         reads=("FLAGSVC_REQUEST_MEMORY",),

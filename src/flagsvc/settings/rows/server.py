@@ -83,6 +83,9 @@ class ServerListening(Options):
     keep_alive_timeout: int = ListeningOptions.keep_alive_timeout
     shutdown_grace: int = ListeningOptions.shutdown_grace
     max_connections: int = ListeningOptions.max_connections
+    max_streams: int = ListeningOptions.max_streams
+    max_streams_per_network: int = ListeningOptions.max_streams_per_network
+    stream_window: int | None = ListeningOptions.stream_window
     request_memory: int | None = ListeningOptions.request_memory
     header_timeout: int = ListeningOptions.header_timeout
     body_timeout: int = ListeningOptions.body_timeout

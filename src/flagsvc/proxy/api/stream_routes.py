@@ -1,0 +1,70 @@
+"""The routes of event streams for browsers: with the key in the header, or with a ticket in the URL (dialects: Event streams)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from flagsvc.http.call import LAST_EVENT_ID, Answer, Call, Handler
+from flagsvc.http.http_errors import unauthorized
+from flagsvc.http.keys import KeyCheck
+from flagsvc.http.messages import HEAD, Response
+from flagsvc.http.parts import PartsResponse
+from flagsvc.http.streams import EVENT_STREAM, MayStay, Subscriber
+from flagsvc.http.trust import TrustedProxies
+from flagsvc.proxy.api.answers import NEVER
+from flagsvc.proxy.api.route import DialectParts
+from flagsvc.proxy.api.streams import AT, TICKET, Hints, read_parameter, read_ticket
+
+MAX_VERSION: Final = 64
+"""The most characters of a version that a caller may send."""
+
+
+class Stream(Handler):
+    """Opens a stream. A subclass finds out whose."""
+
+    def __init__(self, parts: DialectParts) -> None:
+        self.headers = parts.answers.headers(EVENT_STREAM, NEVER, [(b"x-accel-buffering", b"no")]).plain
+        self.trust = TrustedProxies(parts.settings.trust_proxy)
+        self.streams = parts.streams
+
+    def open(self, call: Call, hints: Hints, at: str, may_stay: MayStay) -> Answer:
+        """Return what opens the stream. Raises HttpError (404, 429) if there is no room."""
+        network = self.trust.caller_network(call.request.peer, call.forwarded)
+        self.streams.streams.check_room(network)
+        if call.request.method == HEAD:
+            return Response(200, self.headers, [], b"")
+        known = (call.other(LAST_EVENT_ID) or at.encode("latin-1", "replace")).decode("latin-1")[:MAX_VERSION]
+        return self.begin(Subscriber(hints, network, known, may_stay))
+
+    async def begin(self, subscriber: Subscriber) -> Response:
+        """Return the stream. An answer in parts comes from a task."""
+        return PartsResponse(200, self.headers, [], subscriber)
+
+
+class KeyStream(Stream):
+    """The stream for a caller that sends its key in the header."""
+
+    def __init__(self, parts: DialectParts) -> None:
+        super().__init__(parts)
+        self.key_check = KeyCheck(parts.keys.client, bearer=parts.answers.wire_format.reads_bearer)
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the stream. It lasts as long as the key counts. Raises HttpError (404, 429)."""
+        key = self.key_check.read_key(call.key or b"")
+        return self.open(call, self.streams.hints, read_parameter(call, AT), lambda: self.key_check.accepted.contains(key))
+
+
+class TicketStream(Stream):
+    """The stream for a caller with a ticket in the URL."""
+
+    def __init__(self, parts: DialectParts) -> None:
+        super().__init__(parts)
+        self.open_ticket = parts.open_ticket
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the stream. Raises HttpError: 401 for a ticket that opens none, 404 and 429 if there is no room."""
+        ticket = read_ticket(read_parameter(call, TICKET))
+        found = None if ticket is None else self.streams if self.open_ticket is None else self.open_ticket(ticket)
+        if ticket is None or found is None or not found.tickets.admits(ticket):
+            raise unauthorized()
+        return self.open(call, found.hints, read_parameter(call, AT), lambda: True)
