@@ -86,7 +86,7 @@ class Channel:
         return b""
 
     def join(self) -> None:
-        """Get ready for the first subscriber."""
+        """Get ready for a further subscriber: find out the newest version."""
 
     def announce(self, version: str) -> None:
         """Tell all callers of a new version, within the window."""
@@ -123,10 +123,10 @@ class Subscriber(Parts):
         """Join the others, and say what the caller does not know. Without room, end."""
         channel = self.channel
         streams = channel.streams
+        channel.join()
         if not streams.join(self):
             self.end()
             return
-        channel.join()
         first = channel.greet(self.told)
         self.told = channel.version
         self.send(b"retry: %d\n%b" % (streams.draw_retry(), first or b"id: %b\n\n" % self.told.encode()))

@@ -27,11 +27,11 @@ def make_connection_limits(options: ProxyOptions | ServerOptions, log: Logger) -
     wanted = options.max_connections + options.max_streams
     files = available_connections(wanted)
     most = min(options.max_connections, files)
-    if files < wanted:
+    if most < options.max_connections:
         log.warn(
-            "the system allows fewer connections than maxConnections and maxStreams",
-            connections=files,
-            wanted=wanted,
+            "the system allows fewer connections than maxConnections",
+            connections=most,
+            wanted=options.max_connections,
             remedy=f"allow the process {wanted + RESERVED_FILES} open files",
         )
     largest = options.header_limit + options.body_limit

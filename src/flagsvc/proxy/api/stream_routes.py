@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from flagsvc.http.call import LAST_EVENT_ID, Answer, Call, Handler
-from flagsvc.http.http_errors import unauthorized
 from flagsvc.http.keys import KeyCheck
-from flagsvc.http.messages import HEAD, Response
+from flagsvc.http.messages import HEAD, HttpError, Response
 from flagsvc.http.parts import PartsResponse
 from flagsvc.http.streams import EVENT_STREAM, MayStay, Subscriber
 from flagsvc.http.trust import TrustedProxies
@@ -66,5 +65,5 @@ class TicketStream(Stream):
         ticket = read_ticket(read_parameter(call, TICKET))
         found = None if ticket is None else self.streams if self.open_ticket is None else self.open_ticket(ticket)
         if ticket is None or found is None or not found.tickets.admits(ticket):
-            raise unauthorized()
+            raise HttpError(401, "the ticket is unknown or has expired; ask for all flags again, which gives another one", [])
         return self.open(call, found.hints, read_parameter(call, AT), lambda: True)
