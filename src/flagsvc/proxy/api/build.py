@@ -247,7 +247,8 @@ def make_streams(settings: ServiceSettings, ports: Ports) -> StreamParts:
     seconds = None if settings.stream_window is None else settings.stream_window / 1000.0
     limits = StreamLimits(settings.max_streams, settings.max_streams_per_network, seconds)
     streams = around.streams or Streams(limits, ports.random)
-    tickets = around.tickets or Tickets(make_secret(settings.client_keys), "", None, ports.clock)
+    secret = make_secret(settings.client_keys)
+    tickets = around.tickets or Tickets(lambda: secret, "", None, ports.clock)
     return StreamParts(streams, Hints(streams, ports.holder, ports.clock), tickets)
 
 

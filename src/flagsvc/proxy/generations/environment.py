@@ -200,7 +200,7 @@ def make_tickets(setup: ProxySetup, holder: Holder | ScopedHolder) -> Tickets:
     """Return what signs the tickets of a service, in every process with the same keys or the same upstream token."""
     options = setup.options
     secret = make_secret(options.client_keys or filter(None, [options.flagsvc_api_token]))
-    return Tickets(secret, setup.name, holder.projects, setup.clock)
+    return Tickets(lambda: secret, setup.name, holder.projects, setup.clock)
 
 
 class AnyHolder(Holder):
