@@ -54,11 +54,11 @@ class ApiContext:
 
     `counts` counts answers by route, method and status, and `reached` counts requests that were rejected at a limit. `pollers`
     knows who polls, and what each has. `unfolded` has documents for explanations, `differing` what differs between environments.
-    `streams` are the open streams of pages, `caller_streams` those of callers of the APIs. `trust` is the option trustProxy, and `tries` are the tries to sign in that are left,
-    `ways` the ways to sign in beside tokens and links. `renewal` makes new tokens known. `attempts` counts those of webhooks,
-    `trials` sends tests of webhooks that are not stored, `malformed` counts the ENTRIES of reports that cannot be read. `described`
-    are the operations of the OpenAPI document that another contract answers. `metrics_apart` tells that callers get no metrics,
-    because operators have an address of their own.
+    `streams` are the open streams of pages, `caller_streams` those of callers of the APIs. `trust` is the option trustProxy, and
+    `tries` are the tries to sign in that are left, `ways` the ways to sign in beside tokens and links. `renewal` makes new tokens
+    known. `attempts` counts those of webhooks, `trials` sends tests of webhooks that are not stored, `malformed` counts the ENTRIES
+    of reports that cannot be read. `described` are the operations of the OpenAPI document that another contract answers.
+    `metrics_apart` tells that callers get no metrics, because operators have an address of their own.
     """
 
     store: Store
