@@ -261,6 +261,12 @@ class Streams:
         self.turn = (self.turn + 1) % SLOTS
         loop.call_later(self.beat_s / SLOTS, self.beat)
 
+    def end_all(self) -> None:
+        """End every stream."""
+        for members in self.slots:
+            for each in list(members):
+                each.end()
+
     def window(self) -> float:
         """Return the seconds over which callers are told of a change."""
         window_s = self.limits.window_s

@@ -31,6 +31,7 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.messages import HEAD, JSON, TEXT, Response
 from flagsvc.http.reached_limits import Reached
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
+from flagsvc.http.streams import StreamLimits, Streams
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.server import pages
 from flagsvc.server.api.asgi import FlagServerContract
@@ -149,6 +150,7 @@ def open_runtime(
             ways=make_ways(options, clock),
             trials=Trials(reach),
             metrics_apart=metrics_apart,
+            caller_streams=make_caller_streams(options),
         )
         resources.callback(server.renewal.close)
         announce_news(server)
@@ -174,6 +176,13 @@ def announce_news(server: ApiContext) -> None:
     """Announce each revision, and that one has arrived at an instance, to the open pages."""
     server.store.watch(lambda number: server.streams.announce("revision", {"revision": number}))
     server.pollers.on_news = lambda: server.streams.announce("arrived", {})
+
+
+def make_caller_streams(options: ServerOptions) -> Streams:
+    """Return the event streams of the process, which callers of the APIs open."""
+    seconds = None if options.stream_window is None else options.stream_window / 1000
+    limits = StreamLimits(options.max_streams, options.max_streams_per_network, seconds)
+    return Streams(limits, grace_s=options.shutdown_grace)
 
 
 def start_sender(server: ApiContext, reach: Reach) -> Sender:
@@ -425,6 +434,7 @@ class FlagServer:
             runtime, self._runtime, self._asgi = self._runtime, None, None
             if runtime is not None:
                 runtime.server.streams.end_all()
+                runtime.server.caller_streams.end_all()
                 await asyncio.to_thread(runtime.close)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

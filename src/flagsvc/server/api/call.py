@@ -16,6 +16,7 @@ from flagsvc.http.call import Call
 from flagsvc.http.messages import Request, below
 from flagsvc.http.openapi import Operation
 from flagsvc.http.reached_limits import Reached
+from flagsvc.http.streams import StreamLimits, Streams
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.forms import Form
 from flagsvc.pages.live import EventStreams
@@ -53,11 +54,11 @@ class ApiContext:
 
     `counts` counts answers by route, method and status, and `reached` counts requests that were rejected at a limit. `pollers`
     knows who polls, and what each has. `unfolded` has documents for explanations, `differing` what differs between environments.
-    `streams` are the open streams of pages. `trust` is the option trustProxy, and `tries` are the tries to sign in that are left,
-    `ways` the ways to sign in beside tokens and links. `renewal` makes new tokens known. `attempts` counts those of webhooks,
-    `trials` sends tests of webhooks that are not stored, `malformed` counts the ENTRIES of reports that cannot be read. `described`
-    are the operations of the OpenAPI document that another contract answers. `metrics_apart` tells that callers get no metrics,
-    because operators have an address of their own.
+    `streams` are the open streams of pages, `caller_streams` those of callers of the APIs. `trust` is the option trustProxy, and
+    `tries` are the tries to sign in that are left, `ways` the ways to sign in beside tokens and links. `renewal` makes new tokens
+    known. `attempts` counts those of webhooks, `trials` sends tests of webhooks that are not stored, `malformed` counts the ENTRIES
+    of reports that cannot be read. `described` are the operations of the OpenAPI document that another contract answers.
+    `metrics_apart` tells that callers get no metrics, because operators have an address of their own.
     """
 
     store: Store
@@ -74,6 +75,7 @@ class ApiContext:
     unfolded: UnfoldedDocuments = field(default_factory=UnfoldedDocuments)
     differing: DifferingFlags = field(default_factory=DifferingFlags)
     streams: EventStreams = field(default_factory=EventStreams)
+    caller_streams: Streams = field(default_factory=lambda: Streams(StreamLimits()))
     trust: TrustedProxies = field(default_factory=lambda: TrustedProxies(False))
     described: list[Operation] = field(default_factory=list)
     ways: SignInWays = field(default_factory=SignInWays)
