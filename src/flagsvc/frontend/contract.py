@@ -47,7 +47,7 @@ from flagsvc.proxy.api.route import Auth, Dialect, ProxyRoute
 from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE, ScopedHolder, ScopedServices
 from flagsvc.proxy.api.service import DISCARDED_DIGITS, Service
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.stream_routes import KeyStream
+from flagsvc.proxy.api.stream_routes import KeyStream, unknown_ticket
 from flagsvc.proxy.api.streams import TICKET, Hints, Tickets, read_parameter, read_ticket
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.configuration.holder import ConfigurationHolder
@@ -401,15 +401,15 @@ class FrontendContract(Contract):
     def _is_token(self, sent: bytes) -> bool:
         """Return whether a key, as it was sent, is a token that still counts."""
         secret = read_secret(sent)
-        return secret is not None and self._server.keyring.is_valid(secret)
+        return bool(secret) and self._server.keyring.is_valid(secret)
 
     def _find_token(self, call: Call) -> ClientToken:
         """Return the frontend token of a call. Raises HttpError: 400 for two, 401 for none, 403 for a token of another type.
 
-        A ticket stands for a token: the service checks it.
+        A ticket stands for a token.
         """
-        if is_stream_of_tickets(call) and (ticket := read_ticket(read_parameter(call, TICKET))) is not None:
-            return ClientToken(reports.FRONTEND, ticket.environment, (ALL,) if ticket.projects is None else tuple(ticket.projects))
+        if is_stream_of_tickets(call):
+            return self._read_ticket(call)
         if call.keyed_twice:
             raise http_errors.duplicate_key("authorization")
         secret = read_secret(call.key)
@@ -419,6 +419,19 @@ class FrontendContract(Contract):
         if found is None or (not isinstance(found, ClientToken) and found.is_user):
             raise http_errors.unauthorized()
         raise http_errors.wrong_key_type()
+
+    def _read_ticket(self, call: Call) -> ClientToken:
+        """Return the token that a ticket stands for. Raises HttpError (401)."""
+        ticket = read_ticket(read_parameter(call, TICKET))
+        if ticket is None or not self._server.keyring.digest_frontend_tokens(ticket.environment):
+            raise unknown_ticket()
+        if not self._make_tickets(ticket.environment, None).admits(ticket):
+            raise unknown_ticket()
+        return ClientToken(reports.FRONTEND, ticket.environment, (ALL,) if ticket.projects is None else tuple(ticket.projects))
+
+    def _make_tickets(self, environment: str, projects: frozenset[str] | None) -> Tickets:
+        get_secret = partial(self._server.keyring.digest_frontend_tokens, environment)
+        return Tickets(get_secret, environment, projects, self._server.clock)
 
     def _answer(self, token: ClientToken, service: Service | None, call: Call, body: bytes) -> Answer:
         """Return the response, or an awaitable of it: a report is stored, or a change is compiled first. Never raises.
@@ -463,8 +476,6 @@ class FrontendContract(Contract):
 
     def _make_service(self, environment: str, holder: Holder | ScopedHolder, shared: Service | None = None) -> Service:
         """Return a service of the proxy that evaluates what a holder has. Look-ups by name are not counted: SDKs report."""
-        get_secret = partial(self._server.keyring.digest_frontend_tokens, environment)
-        tickets = Tickets(get_secret, environment, holder.projects, self._server.clock)
         is_part = isinstance(holder, ScopedHolder)
         return Service(
             self._part_settings if is_part else self._settings,
@@ -475,7 +486,9 @@ class FrontendContract(Contract):
             rows=[row for dialect in self._dialects for row in dialect.routes],
             dialects=self._dialects,
             shared=shared,
-            surroundings=Surroundings(streams=self._server.caller_streams, tickets=tickets),
+            surroundings=Surroundings(
+                streams=self._server.caller_streams, tickets=self._make_tickets(environment, holder.projects)
+            ),
         )
 
 

@@ -54,12 +54,12 @@ MayStay: TypeAlias = Callable[[], bool]
 
 
 class StreamLimits(NamedTuple):
-    """The most open streams of the process, and of one network. `window_s` are the seconds over which the callers are told of a
-    change; None for a time that grows with their number."""
+    """The most open streams of the process, and of one network. `window_ms` are the milliseconds over which the callers are told of
+    a change; None for a time that grows with their number."""
 
     total: int = 10_000
     network: int = 1000
-    window_s: float | None = None
+    window_ms: int | None = None
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -269,9 +269,9 @@ class Streams:
 
     def window(self) -> float:
         """Return the seconds over which callers are told of a change."""
-        window_s = self.limits.window_s
-        if window_s is not None:
-            return window_s
+        window_ms = self.limits.window_ms
+        if window_ms is not None:
+            return window_ms / 1000.0
         return 0.0 if self.count <= AT_ONCE else min(MAX_WINDOW_S, float(self.count) / SECOND)
 
     def deliver(self, channel: Channel) -> None:

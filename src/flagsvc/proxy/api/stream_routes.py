@@ -20,6 +20,11 @@ MAX_VERSION: Final = 64
 """The most characters of a version that a caller may send."""
 
 
+def unknown_ticket() -> HttpError:
+    """Return the 401 for a ticket that opens no stream."""
+    return HttpError(401, "the ticket is unknown or has expired; ask for all flags again, which gives another ticket", [])
+
+
 class Stream(Handler):
     """Opens a stream. A subclass finds out whose."""
 
@@ -67,5 +72,5 @@ class TicketStream(Stream):
         ticket = read_ticket(read_parameter(call, TICKET))
         found = None if ticket is None else self.streams if self.open_ticket is None else self.open_ticket(ticket)
         if ticket is None or found is None or not found.tickets.admits(ticket):
-            raise HttpError(401, "the ticket is unknown or has expired; ask for all flags again, which gives another one", [])
+            raise unknown_ticket()
         return self.open(call, found.hints, read_parameter(call, AT), lambda: True)

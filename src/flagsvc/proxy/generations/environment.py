@@ -191,8 +191,7 @@ class Services:
 
 def make_streams(options: ProxyOptions) -> Streams:
     """Return the event streams of a process."""
-    seconds = None if options.stream_window is None else options.stream_window / 1000
-    limits = StreamLimits(options.max_streams, options.max_streams_per_network, seconds)
+    limits = StreamLimits(options.max_streams, options.max_streams_per_network, options.stream_window)
     return Streams(limits, grace_s=options.shutdown_grace)
 
 

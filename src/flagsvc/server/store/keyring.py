@@ -23,7 +23,7 @@ from sqlalchemy import Row, bindparam, select, update
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger
-from flagsvc.server.store.actors import ADMIN_TOKEN_ID, ALL, Actor, ClientToken
+from flagsvc.server.store.actors import ADMIN_TOKEN_ID, ALL, FRONTEND, Actor, ClientToken
 from flagsvc.server.store.schema import environments, project_roles, tokens, users
 from flagsvc.server.store.store import Store, Tx, read_revision
 from flagsvc.server.store.writability import trouble
@@ -111,12 +111,13 @@ class Keyring:
         return key.owner
 
     def digest_frontend_tokens(self, environment: str) -> bytes:
-        """Return a digest of the frontend tokens of an environment. Only servers with this database can know it."""
+        """Return a digest of the frontend tokens of an environment, which only servers with this database can know; empty without
+        such a token."""
         digests = self._digests
         found = digests.get(environment)
         if found is None:
-            tokens = (key.hash for key in self._entries.values() if is_frontend_token(key.owner, environment))
-            found = digests[environment] = hashlib.sha512("".join(sorted(tokens)).encode()).digest()
+            tokens = sorted(key.hash for key in self._entries.values() if is_frontend_token(key.owner, environment))
+            found = digests[environment] = hashlib.sha512("".join(tokens).encode()).digest() if tokens else b""
         return found
 
     def is_valid(self, secret: str) -> bool:
