@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
@@ -282,11 +283,14 @@ class FrontendEnvironments:
         loop = self._loop
         if loop is not None:
             with suppress(RuntimeError):  # the loop has ended meanwhile
-                loop.call_soon_threadsafe(self._renew_streamed)
+                loop.call_soon_threadsafe(self._renew_streamed, time.monotonic())
 
-    def _renew_streamed(self) -> None:
+    def _renew_streamed(self, committed: float) -> None:
         for environment in self._found.values():
-            if environment.list_streams():
+            streams = environment.list_streams()
+            for each in streams:
+                each.committed = committed
+            if streams:
                 task = asyncio.ensure_future(self._renew(environment))
                 self._renewing.add(task)
                 task.add_done_callback(self._renewing.discard)

@@ -39,7 +39,10 @@ CATCH_UP_S: Final = 1.0
 
 
 class Hints(Channel):
-    """The stream of one environment: each new version of its configuration is a hint. A part of an environment hears of all."""
+    """The stream of one environment: each new version of its configuration is a hint. A part of an environment hears of all.
+
+    `committed` is the moment of the event loop at which the next version was committed; 0 where that is not known.
+    """
 
     def __init__(self, streams: Streams, holder: ConfigurationHolder, clock: Clock) -> None:
         super().__init__(streams)
@@ -50,6 +53,7 @@ class Hints(Channel):
         self._seen: deque[str] = deque(maxlen=SEEN)
         self._news = asyncio.Event()
         self._asked = float("-inf")
+        self.committed = 0.0
         self._holder.parts.add(self)
 
     def read(self) -> str:
@@ -69,7 +73,9 @@ class Hints(Channel):
             asyncio.get_running_loop().call_soon(self.join)
 
     def join(self) -> None:
-        self.announce(self.read())
+        """Tell the callers of the version that is served, if it is new."""
+        self.announce(self.read(), self.committed)
+        self.committed = 0.0
 
     def tell(self, known: str) -> bytes:
         """Return the hint. OpenFeature's protocol defines its data (ADR-0008)."""
