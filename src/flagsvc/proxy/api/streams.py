@@ -68,6 +68,7 @@ class Hints(Channel):
 
     def follow(self) -> None:
         """Tell the callers of the configuration that is served now."""
+        self.read()
         self._news.set()
         if self.subscribers:
             asyncio.get_running_loop().call_soon(self.join)
