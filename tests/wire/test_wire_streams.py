@@ -131,8 +131,8 @@ async def test_who_comes_back_misses_nothing(how: str) -> None:
 
 
 async def test_a_ticket_opens_the_stream_of_the_answer() -> None:
-    """The answer with all flags names a stream that opens without a key, with the version of the answer. The ticket is not the key, and
-    the answer is the same for all callers of a period."""
+    """The answer with all flags names a stream that opens without a key, with the version of the answer. The ticket is not the
+    key, and the answer is the same for all callers of a period."""
     wire = make(base_path="/base")
     path = f"/base{BULK}"
     _, tag, url = await evaluate(wire, path=path)
@@ -146,8 +146,8 @@ async def test_a_ticket_opens_the_stream_of_the_answer() -> None:
 
 
 async def test_a_ticket_lasts_a_day_and_answers_name_another_in_time() -> None:
-    """A ticket counts for its period and PERIODS more. A new period has another ticket and another entity tag, so that no 304 keeps a
-    caller on a ticket that ends."""
+    """A ticket counts for its period and PERIODS more. A new period has another ticket and another entity tag, so that no 304
+    keeps a caller on a ticket that ends."""
     wire = make()
     _, tag, url = await evaluate(wire)
     for _ in range(PERIODS):
@@ -191,8 +191,8 @@ async def test_a_ticket_of_other_keys_opens_nothing() -> None:
 
 
 async def test_a_version_that_a_caller_has_heard_of_is_never_a_304() -> None:
-    """With `flagConfigEtag` of another version than that of this process, the answer is 200. If the version is new here, the upstream
-    is asked, and the answer waits for it."""
+    """With `flagConfigEtag` of another version than that of this process, the answer is 200. If the version is new here, the
+    upstream is asked, and the answer waits for it."""
     wire = make()
     old, _ = change(wire, 1), change(wire, 2)
     asked: list[int] = []
@@ -213,7 +213,8 @@ async def test_a_version_that_a_caller_has_heard_of_is_never_a_304() -> None:
 
 
 async def test_streams_are_refused_and_never_ended_for_others() -> None:
-    """`maxStreams` is the most of the process: one more is 429 with Retry-After. With 0 there are none: 404, and no answer names any."""
+    """`maxStreams` is the most of the process: one more is 429 with Retry-After. With 0 there are none: 404, and no answer names
+    any."""
     wire = make(max_streams=2)
     callers = [await listen(wire, "/proxy/stream", KEY), await listen(wire, (await evaluate(wire))[2])]
     refused = await ask(wire, "/proxy/stream", KEY)

@@ -1,4 +1,5 @@
-"""Event streams: callers are told the newest version, within a window, and never more of them than there is room for (decision 0036)."""
+"""Event streams: callers are told the newest version, within a window, and never more of them than there is room for (decision
+0036)."""
 
 from __future__ import annotations
 
@@ -62,7 +63,8 @@ def open_stream(channel: Channel, known: str = "", network: bytes = b"", may_sta
     ("known", "first"), [("", b"id: 1\n\n"), ("1", b"id: 1\n\n"), ("0", b"0>1\n\n")], ids=["nothing", "the newest", "an older one"]
 )
 async def test_a_caller_hears_at_once_what_it_does_not_know(known: str, first: bytes) -> None:
-    """The first part has a time to wait, drawn for each caller, and either the version or what is new since the caller's version."""
+    """The first part has a time to wait, drawn for each caller, and either the version or what is new since the caller's
+    version."""
     channel = make()
     waits = set()
     for _ in range(20):
@@ -150,8 +152,8 @@ async def test_a_heartbeat_ends_a_stream(why: str) -> None:
 
 
 async def test_there_is_room_for_so_many_of_all_and_of_a_network() -> None:
-    """Above a limit a caller gets 429 with a time to wait. A stream that was admitted and opens later ends. No open stream ends, and an
-    end makes room."""
+    """Above a limit a caller gets 429 with a time to wait. A stream that was admitted and opens later ends. No open stream
+    ends, and an end makes room."""
     channel = make(StreamLimits(total=3, network=2))
     streams = channel.streams
     first = [open_stream(channel, network=b"a") for _ in range(2)]

@@ -214,7 +214,7 @@ class Bulk(Lookup):
         if ticket != self.ticket or version != self.version:
             self.ticket = ticket
             self.version = version
-            self.shape.end_with(ticket.encode(), stream_url(self.path, streams))
+            self.shape.end_with((ticket + version).encode(), stream_url(self.path, streams))
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
