@@ -11,6 +11,7 @@ from option_ways import Observe, Row
 
 from flagsvc import ProxyOptions
 from flagsvc.process.max_connections import default_request_memory, make_connection_limits
+from flagsvc.proxy.generations.environment import make_streams
 from flagsvc.testing import RecordingLog
 from support.frontkit import KEYED, dial, get, head, serving
 from support.scene import Scene
@@ -77,12 +78,38 @@ async def third_connection(scene: Scene, options: ProxyOptions) -> object:
         return found.split()[1].decode()
 
 
+async def second_stream(scene: Scene, options: ProxyOptions) -> object:
+    """See the answer to the second of two event streams."""
+    async with listening(options):
+        opened: list[str] = []
+        writers = []
+        while len(opened) < 2:
+            reader, writer = await asyncio.open_connection("127.0.0.1", options.port)
+            writers.append(writer)
+            writer.write(head("GET /proxy/stream HTTP/1.1", KEYED))
+            status = (await reader.readline()).split()[1].decode()
+            if status == "200":
+                await reader.readuntil(b"retry: ")
+            opened += [status] if status != "503" else []  # not ready yet
+        for writer in writers:
+            writer.close()
+        return opened[1]
+
+
+async def window_of_streams(scene: Scene, options: ProxyOptions) -> object:
+    """See over how many milliseconds callers hear of a change; what that does is that of the streams (test_streams)."""
+    return make_streams(options).limits.window_ms
+
+
 async def bytes_of_requests(scene: Scene, options: ProxyOptions) -> object:
     """See how many bytes of requests may be under way; what that does is the front's (test_front_memory_budget)."""
     return make_connection_limits(options, RecordingLog()).memory
 
 
 LISTENING = (
+    Row("maxStreams", "1", second_stream, "429", "200", beside={"port": "{port}"}),
+    Row("maxStreamsPerNetwork", "1", second_stream, "429", "200", beside={"port": "{port}"}),
+    Row("streamWindow", "250", window_of_streams, 250, None),
     Row("maxConnections", "2", third_connection, "503", "200", beside={"port": "{port}"}),
     Row(
         "requestMemory",

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -36,8 +38,9 @@ from flagsvc.http.openapi import Operation
 from flagsvc.http.reports import CLIENT_METRICS, MAX_NAME_LENGTH, ReportedUsage, cut
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
+from flagsvc.proxy.api.build import Surroundings
 from flagsvc.proxy.api.client import DONE, Register, read_metrics
-from flagsvc.proxy.api.dialects import FLAGS_PATH, FRONTEND, FRONTEND_PREFIX, OFREP, ONE_FLAG
+from flagsvc.proxy.api.dialects import FLAGS_PATH, FRONTEND, FRONTEND_PREFIX, OFREP, OFREP_STREAM, ONE_FLAG
 from flagsvc.proxy.api.ofrep import STATE_SUFFIX
 from flagsvc.proxy.api.openapi import operation
 from flagsvc.proxy.api.query import single_slashes
@@ -45,6 +48,8 @@ from flagsvc.proxy.api.route import Auth, Dialect, ProxyRoute
 from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE, ScopedHolder, ScopedServices
 from flagsvc.proxy.api.service import DISCARDED_DIGITS, Service
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.stream_routes import KeyStream, unknown_ticket
+from flagsvc.proxy.api.streams import TICKET, Hints, Tickets, read_parameter, read_ticket
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.configuration.holder import ConfigurationHolder
 from flagsvc.proxy.configuration.prepare import Preparer
@@ -66,9 +71,14 @@ OPERATIONS = {
     ("POST", FRONTEND_PREFIX): "getFrontendApiFeaturesWithPost",
     ("POST", f"{FRONTEND_PREFIX}/client/metrics"): "registerFrontendMetrics",
     ("POST", f"{FRONTEND_PREFIX}/client/register"): "registerFrontendClient",
+    ("GET", f"{FRONTEND_PREFIX}/stream"): "streamFrontendChanges",
 }
 """Method and path of each row of the real server → its operationId."""
-OFREP_OPERATIONS = {("POST", FLAGS_PATH): "ofrepEvaluateFlags", ("POST", f"{ONE_FLAG}{{name}}"): "ofrepEvaluateFlag"}
+OFREP_OPERATIONS = {
+    ("POST", FLAGS_PATH): "ofrepEvaluateFlags",
+    ("POST", f"{ONE_FLAG}{{name}}"): "ofrepEvaluateFlag",
+    ("GET", OFREP_STREAM): "ofrepStream",
+}
 """Method and path of each row of OFREP → its operationId."""
 UNLIMITED = ("429",)
 """Statuses that the proxy's rows have and these do not: there is no limit of rates."""
@@ -78,10 +88,13 @@ TAGS = {FRONTEND.name: "Frontend", OFREP.name: "OFREP"}
 ROWS: tuple[ProxyRoute, ...] = tuple(row for row in FRONTEND.routes if (row.method, row.path) in OPERATIONS)
 
 
-def make_dialects(store: ReportStore, counter: FlagCounter, malformed: Counts[str]) -> tuple[Dialect, ...]:
+def make_dialects(
+    store: ReportStore, counter: FlagCounter, malformed: Counts[str], is_token: Callable[[bytes], bool]
+) -> tuple[Dialect, ...]:
     """Return the dialects. Reports of SDKs go to `store`; `malformed` counts what cannot be read of them.
 
-    No OpenFeature provider reports, so `counter` counts flags that are evaluated one at a time.
+    No OpenFeature provider reports, so `counter` counts flags that are evaluated one at a time. `is_token` tells whether a key, as
+    it was sent, is a token that still counts.
     """
     ofrep = replace(
         OFREP,
@@ -96,6 +109,7 @@ def make_dialects(store: ReportStore, counter: FlagCounter, malformed: Counts[st
             **FRONTEND.handlers,
             "metrics": lambda parts: StoredMetrics(parts.answers, parts.holder, store, malformed),
             "register": lambda parts: Register(parts.answers),
+            "stream": lambda parts: KeyStream(parts, is_token),
         },
         hints={},
     )
@@ -171,6 +185,11 @@ def is_one_flag(call: Call) -> bool:
     return ONE_FLAG.encode() in single_slashes(call.request.path).lower()
 
 
+def is_stream_of_tickets(call: Call) -> bool:
+    """Return whether a call asks for the stream that a ticket opens."""
+    return single_slashes(call.request.path).lower().endswith(OFREP_STREAM.encode())
+
+
 class StoredMetrics(Handler):
     """POST /api/frontend/client/metrics."""
 
@@ -207,7 +226,8 @@ class StoredMetrics(Handler):
 MAX_ENVIRONMENTS = 8
 """The most environments with a snapshot in memory. For one more, the one ends that was asked for least recently."""
 
-MakeService = Callable[[Holder | ScopedHolder], Service]
+MakeService = Callable[[str, Holder | ScopedHolder], Service]
+"""Makes the service of an environment, or of some projects of it."""
 
 
 class FrontendEnvironment:
@@ -217,9 +237,13 @@ class FrontendEnvironment:
         self.number = number
         self.query = DocumentQuery(name)
         self.holder = Holder()
-        self.service = make_service(self.holder)
+        self.service = make_service(name, self.holder)
         self._digest = ""
         self._renewing = asyncio.Lock()
+
+    def list_streams(self) -> list[Hints]:
+        """Return the channels that callers follow: of all projects, and of some."""
+        return [each for each in self.holder.parts if isinstance(each, Hints) and each.subscribers]
 
     def is_current(self, documents: Documents) -> bool:
         """Return whether the snapshot is that of the last committed change."""
@@ -247,7 +271,34 @@ class FrontendEnvironments:
         self._prepare = Preparer(Compiler(CompileOptions(hostname=host_name(os.environ))))
         self._found: OrderedDict[str, FrontendEnvironment] = OrderedDict()
         self._made = 0
-        self._scoped: ScopedServices[FrontendEnvironment] = ScopedServices(lambda _, holder: make_service(holder), lambda _: None)
+        self._scoped: ScopedServices[FrontendEnvironment] = ScopedServices(
+            lambda environment, holder: make_service(environment.query.environment, holder),
+            lambda service: service.stream.hints.end_all(),
+        )
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._renewing: set[asyncio.Task[None]] = set()
+
+    def note_commit(self) -> None:
+        """Compile the change of a commit at once where callers have streams. Any thread may call it."""
+        loop = self._loop
+        if loop is not None:
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(self._renew_streamed, time.monotonic())
+
+    def _renew_streamed(self, committed: float) -> None:
+        for environment in self._found.values():
+            streams = environment.list_streams()
+            for each in streams:
+                each.committed = committed
+            if streams:
+                task = asyncio.ensure_future(self._renew(environment))
+                self._renewing.add(task)
+                task.add_done_callback(self._renewing.discard)
+
+    async def _renew(self, environment: FrontendEnvironment) -> None:
+        """Renew an environment. Without the database its callers hear of the change later, when somebody asks for flags."""
+        with suppress(DatabaseError):
+            await environment.renew(self._documents, self._readers, self._prepare)
 
     def find_current(self, token: ClientToken) -> Service | None:
         """Return the service for a token; None if a change has to be compiled first."""
@@ -273,9 +324,11 @@ class FrontendEnvironments:
         found = self._found.get(name)
         if found is None:
             self._made += 1
+            self._loop = asyncio.get_running_loop()
             found = self._found[name] = FrontendEnvironment(self._made, name, self._make_service)
             if len(self._found) > MAX_ENVIRONMENTS:
-                self._found.popitem(last=False)
+                for stream in self._found.popitem(last=False)[1].list_streams():
+                    stream.end_all()
                 self._scoped.keep(self._found.values())
         self._found.move_to_end(name)
         return found
@@ -295,6 +348,7 @@ def frontend_settings(options: ServerOptions) -> ServiceSettings:
         cors_max_age=MAX_AGE_S,
         header_limit=options.header_limit,
         ofrep=options.ofrep,
+        max_streams=options.max_streams,
     )
 
 
@@ -319,11 +373,13 @@ class FrontendContract(Contract):
         self._settings = settings
         self._part_settings = replace(settings, answer_cache_bytes=settings.answer_cache_bytes // SCOPED_CACHE_SHARE)
         store = ReportStore(server.store, reporters, server.clock)
-        self._dialects = make_dialects(store, FlagCounter(store, server.clock, server.log), server.malformed)
-        self._anyone = self._make_service(EmptyHolder())
+        counter = FlagCounter(store, server.clock, server.log)
+        self._dialects = make_dialects(store, counter, server.malformed, self._is_token)
+        self._anyone = self._make_service("", EmptyHolder())
         self._anyone.reached = server.reached
         make_service = partial(self._make_service, shared=self._anyone)
         self.environments = FrontendEnvironments(server.documents, readers, make_service)
+        server.store.watch(lambda _: self.environments.note_commit())
 
     def check_head(self, call: Call) -> Call | Response:
         """Return the call if it may be answered, or an answer that needs no body. Never raises."""
@@ -346,8 +402,18 @@ class FrontendContract(Contract):
         call.handler = FrontendCaller(token, partial(self._answer, token, service))
         return (service or self._anyone).check_head(call)
 
+    def _is_token(self, sent: bytes) -> bool:
+        """Return whether a key, as it was sent, is a token that still counts."""
+        secret = read_secret(sent)
+        return bool(secret) and self._server.keyring.is_valid(secret)
+
     def _find_token(self, call: Call) -> ClientToken:
-        """Return the frontend token of a call. Raises HttpError: 400 for two, 401 for none, 403 for a token of another type."""
+        """Return the frontend token of a call. Raises HttpError: 400 for two, 401 for none, 403 for a token of another type.
+
+        A ticket stands for a token.
+        """
+        if is_stream_of_tickets(call):
+            return self._read_ticket(call)
         if call.keyed_twice:
             raise http_errors.duplicate_key("authorization")
         secret = read_secret(call.key)
@@ -357,6 +423,19 @@ class FrontendContract(Contract):
         if found is None or (not isinstance(found, ClientToken) and found.is_user):
             raise http_errors.unauthorized()
         raise http_errors.wrong_key_type()
+
+    def _read_ticket(self, call: Call) -> ClientToken:
+        """Return the token that a ticket stands for. Raises HttpError (401)."""
+        ticket = read_ticket(read_parameter(call, TICKET))
+        if ticket is None or not self._server.keyring.digest_frontend_tokens(ticket.environment):
+            raise unknown_ticket()
+        if not self._make_tickets(ticket.environment, None).admits(ticket):
+            raise unknown_ticket()
+        return ClientToken(reports.FRONTEND, ticket.environment, (ALL,) if ticket.projects is None else tuple(ticket.projects))
+
+    def _make_tickets(self, environment: str, projects: frozenset[str] | None) -> Tickets:
+        get_secret = partial(self._server.keyring.digest_frontend_tokens, environment)
+        return Tickets(get_secret, environment, projects, self._server.clock)
 
     def _answer(self, token: ClientToken, service: Service | None, call: Call, body: bytes) -> Answer:
         """Return the response, or an awaitable of it: a report is stored, or a change is compiled first. Never raises.
@@ -399,7 +478,7 @@ class FrontendContract(Contract):
         """Log an unexpected exception and return the 500. Never raises."""
         return self._anyone.fail(call, error)
 
-    def _make_service(self, holder: Holder | ScopedHolder, shared: Service | None = None) -> Service:
+    def _make_service(self, environment: str, holder: Holder | ScopedHolder, shared: Service | None = None) -> Service:
         """Return a service of the proxy that evaluates what a holder has. Look-ups by name are not counted: SDKs report."""
         is_part = isinstance(holder, ScopedHolder)
         return Service(
@@ -411,6 +490,9 @@ class FrontendContract(Contract):
             rows=[row for dialect in self._dialects for row in dialect.routes],
             dialects=self._dialects,
             shared=shared,
+            surroundings=Surroundings(
+                streams=self._server.caller_streams, tickets=self._make_tickets(environment, holder.projects)
+            ),
         )
 
 

@@ -8,6 +8,8 @@ from flagsvc.http.messages import HttpError
 from flagsvc.http.reached_limits import ANSWER, CONNECTIONS, HEADERS, MEMORY, QUERY
 
 MAX_SHOWN = 200
+UNAUTHORIZED = "Unauthorized"
+"""The message of the 401 for a missing or wrong key."""
 NO_TLS = "this port speaks plain HTTP, and this is a TLS handshake: use http:// here"
 
 
@@ -23,7 +25,7 @@ def not_ready() -> HttpError:
 
 def unauthorized() -> HttpError:
     """Return the 401 for a missing or wrong client key."""
-    return HttpError(401, "Unauthorized", [])
+    return HttpError(401, UNAUTHORIZED, [])
 
 
 def wrong_key_type() -> HttpError:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
+from flagsvc.http.streams import Streams
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Labels: TypeAlias = tuple[str, ...]
@@ -73,6 +75,26 @@ def limits_row(read: Callable[[S], Mapping[Labels, float]]) -> MetricRow[S]:
     """Return the row that counts how often each limit was reached."""
     text = "Requests and connections turned away at a limit."
     return MetricRow(LIMITS_REACHED, "counter", text, read, ("limit",))
+
+
+def streams_rows(find: Callable[[S], Streams | None], place: str = "") -> tuple[MetricRow[S], ...]:
+    """Return the rows about event streams. `find` returns the streams of the process, or None if they are not known."""
+
+    def reading(read: Callable[[Streams], float]) -> Callable[[S], Mapping[Labels, float] | None]:
+        def numbers(source: S) -> Mapping[Labels, float] | None:
+            streams = find(source)
+            return None if streams is None else {(): read(streams)}
+
+        return numbers
+
+    rows: tuple[tuple[str, str, str, Callable[[Streams], float]], ...] = (
+        ("open", "gauge", "Event streams that are open.", lambda of: float(of.count)),
+        ("opened", "counter", "Event streams that were opened.", lambda of: float(of.opened)),
+        ("dropped", "counter", "Event streams that ended because their caller did not read.", lambda of: float(of.dropped)),
+        ("told", "counter", "Changes that a caller was told in its event stream.", lambda of: float(of.told)),
+        ("delay_seconds", "counter", "Time from each of these changes until its caller was told.", lambda of: of.delay_s),
+    )
+    return tuple(MetricRow(f"flagsvc_streams_{name}", kind, text, reading(read), place=place) for name, kind, text, read in rows)
 
 
 def by_name(numbers: Mapping[str, int]) -> dict[Labels, float]:

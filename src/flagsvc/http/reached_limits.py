@@ -21,6 +21,7 @@ BODY_TIME: Final = "body_timeout"
 WRITE_TIME: Final = "write_timeout"
 ENRICHER_TIME: Final = "enricher_timeout"
 ENRICHER_STUCK: Final = "enricher_stuck"
+STREAMS: Final = "streams"
 SIGN_IN: Final = "sign_in"
 
 LIMITS: Final = (
@@ -41,10 +42,11 @@ LIMITS: Final = (
     WRITE_TIME,
     ENRICHER_TIME,
     ENRICHER_STUCK,
+    STREAMS,
     SIGN_IN,
 )
 """Every limit, by its name in the metrics."""
-COMMON_LIMITS: Final = (HEADERS, QUERY, BODY, CONNECTIONS, MEMORY, HEADER_TIME, BODY_TIME, WRITE_TIME, SIGN_IN)
+COMMON_LIMITS: Final = (HEADERS, QUERY, BODY, CONNECTIONS, MEMORY, HEADER_TIME, BODY_TIME, WRITE_TIME, STREAMS, SIGN_IN)
 """The limits that both programs have."""
 
 

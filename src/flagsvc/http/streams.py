@@ -16,6 +16,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.http.messages import Headers, HttpError
 from flagsvc.http.parts import Parts
+from flagsvc.http.reached_limits import STREAMS
 
 EVENT_STREAM: Final = b"text/event-stream"
 HEADERS: Final[Headers] = [
@@ -54,12 +55,12 @@ MayStay: TypeAlias = Callable[[], bool]
 
 
 class StreamLimits(NamedTuple):
-    """The most open streams of the process, and of one network. `window_s` are the seconds over which the callers are told of a
-    change; None for a time that grows with their number."""
+    """The most open streams of the process, and of one network. `window_ms` are the milliseconds over which the callers are told of
+    a change; None for a time that grows with their number."""
 
     total: int = 10_000
     network: int = 1000
-    window_s: float | None = None
+    window_ms: int | None = None
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -88,12 +89,13 @@ class Channel:
     def join(self) -> None:
         """Get ready for a further subscriber: find out the newest version."""
 
-    def announce(self, version: str) -> None:
-        """Tell all callers of a new version, within the window."""
+    def announce(self, version: str, changed: float = 0.0) -> None:
+        """Tell all callers of a new version, within the window. `changed` is the moment of the event loop at which it came; 0 for
+        now."""
         if version != self.version:
             self.version = version
             if self.subscribers:
-                self.changed = asyncio.get_running_loop().time()
+                self.changed = changed or asyncio.get_running_loop().time()
                 self.streams.deliver(self)
 
     def end_all(self) -> None:
@@ -176,7 +178,7 @@ class Streams:
     """The open streams of one process, of all channels. While there are any, a timer beats.
 
     `grace_s` is the length of the grace period at the end of the process. The counters are for the metrics: streams that were
-    opened, refused and dropped, changes that were told, and the sum of the seconds from the change until then.
+    opened and dropped, changes that were told, and the sum of the seconds from the change until then.
     """
 
     def __init__(self, limits: StreamLimits, random: Random | None = None, *, grace_s: float = 0.0, beat_s: float = BEAT_S) -> None:
@@ -190,7 +192,6 @@ class Streams:
         self.turn: i64 = 0
         self.is_beating: bool = False
         self.opened: i64 = 0
-        self.refused: i64 = 0
         self.dropped: i64 = 0
         self.told: i64 = 0
         self.delay_s: float = 0.0
@@ -201,8 +202,7 @@ class Streams:
         if limits.total == 0:
             raise HttpError(404, "event streams are switched off (option `maxStreams`)", [])
         if not self.has_room(network):
-            self.refused += 1
-            raise HttpError(429, "too many event streams are open; poll instead, or try again later", [], "", RETRY_AFTER_S)
+            raise HttpError(429, "too many event streams are open; poll instead, or try again later", [], STREAMS, RETRY_AFTER_S)
 
     def has_room(self, network: bytes) -> bool:
         limits = self.limits
@@ -212,7 +212,6 @@ class Streams:
         """Add a stream that has opened. Returns False if there is no room."""
         network = subscriber.network
         if not self.has_room(network):
-            self.refused += 1
             return False
         self.count += 1
         self.opened += 1
@@ -269,9 +268,9 @@ class Streams:
 
     def window(self) -> float:
         """Return the seconds over which callers are told of a change."""
-        window_s = self.limits.window_s
-        if window_s is not None:
-            return window_s
+        window_ms = self.limits.window_ms
+        if window_ms is not None:
+            return window_ms / 1000.0
         return 0.0 if self.count <= AT_ONCE else min(MAX_WINDOW_S, float(self.count) / SECOND)
 
     def deliver(self, channel: Channel) -> None:

@@ -180,8 +180,7 @@ def announce_news(server: ApiContext) -> None:
 
 def make_caller_streams(options: ServerOptions) -> Streams:
     """Return the event streams of the process, which callers of the APIs open."""
-    seconds = None if options.stream_window is None else options.stream_window / 1000
-    limits = StreamLimits(options.max_streams, options.max_streams_per_network, seconds)
+    limits = StreamLimits(options.max_streams, options.max_streams_per_network, options.stream_window)
     return Streams(limits, grace_s=options.shutdown_grace)
 
 

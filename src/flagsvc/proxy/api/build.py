@@ -244,10 +244,10 @@ def make_dialects(
 def make_streams(settings: ServiceSettings, ports: Ports) -> StreamParts:
     """Return the event streams of a service: with those of the process, if there are other services."""
     around = ports.surroundings
-    seconds = None if settings.stream_window is None else settings.stream_window / 1000.0
-    limits = StreamLimits(settings.max_streams, settings.max_streams_per_network, seconds)
+    limits = StreamLimits(settings.max_streams, settings.max_streams_per_network, settings.stream_window)
     streams = around.streams or Streams(limits, ports.random)
-    tickets = around.tickets or Tickets(make_secret(settings.client_keys), "", None, ports.clock)
+    secret = make_secret(settings.client_keys)
+    tickets = around.tickets or Tickets(lambda: secret, "", None, ports.clock)
     return StreamParts(streams, Hints(streams, ports.holder, ports.clock), tickets)
 
 

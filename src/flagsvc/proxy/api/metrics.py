@@ -30,7 +30,9 @@ from flagsvc.http.metrics import (
     measure,
     measured,
     requests_row,
+    streams_rows,
 )
+from flagsvc.http.streams import Streams
 from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, ResponseHeaders
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.configuration.holder import Holder
@@ -74,7 +76,8 @@ class Sources(NamedTuple):
 
     `environments` returns the sources of each environment by its name; then the others are those of the process. The only
     environment has an empty name. `former` are the counts of environments that had the same names before. `tokens` is None if only
-    listed keys are accepted. `is_pending` tells whether an environment is being replaced.
+    listed keys are accepted. `is_pending` tells whether an environment is being replaced. `streams` are the event streams of the
+    process.
     """
 
     holder: Holder
@@ -91,6 +94,7 @@ class Sources(NamedTuple):
     tokens: Callable[[], TokenFigures] | None = None
     former: Mapping[str, FormerCounts] = MappingProxyType({})
     is_pending: Callable[[], bool] = bool
+    streams: Streams | None = None
 
 
 STATES = tuple(str(state) for state in State)
@@ -215,6 +219,10 @@ def reached(sources: Sources) -> dict[Labels, float]:
     return by_name(sources.reached)
 
 
+def streams(sources: Sources) -> Streams | None:
+    return sources.streams
+
+
 def statuses(counts: StatusCounts) -> dict[Labels, float]:
     """Return how often one method of one route was answered with each status."""
     return {(counts.route, counts.method, str(status)): count for status, count in counts.statuses.items()}
@@ -336,6 +344,7 @@ SERVED: tuple[Row, ...] = (
     ),
     requests_row(requests)._replace(place=BOTH),
     limits_row(reached)._replace(place=PROCESS),
+    *streams_rows(streams, PROCESS),
     counter("flagsvc_answer_cache_hits", "Answers taken from the cache.", lambda of: of.cache.totals()[0]),
     counter("flagsvc_answer_cache_misses", "Answers not found in it.", lambda of: of.cache.totals()[1]),
     gauge("flagsvc_answer_cache_bytes", "Bytes of answers kept.", lambda of: of.cache.totals()[2]),

@@ -18,6 +18,7 @@ from flagsvc.engine.features import Toggle, ToggleOutcome
 from flagsvc.engine.fragments import AnswerShape, encode
 from flagsvc.engine.ways import ALIKE, BY_CONTEXT, SWITCHED_OFF, way_of
 from flagsvc.http.call import Answer, Call, Handler
+from flagsvc.http.http_errors import UNAUTHORIZED
 from flagsvc.http.messages import HttpError, Response, invalid
 from flagsvc.proxy.api.body import MUST_BE_OBJECT, LookupBody, read_json, read_lenient_context
 from flagsvc.proxy.api.evaluation import Evaluator, Lookup
@@ -181,7 +182,7 @@ class Bulk(Lookup):
         self.shape = shape
         self.streams = streams
         self.path = path
-        self.period = -1
+        self.ticket = ""
         self.version = ""
 
     def answer(self, call: Call, body: bytes) -> Answer:
@@ -208,12 +209,12 @@ class Bulk(Lookup):
 
     def renew(self, streams: StreamParts) -> None:
         """Change the URL of the stream when the ticket or the version has changed."""
-        period: int = streams.tickets.period()
+        ticket: str = streams.tickets.issue()
         version: str = streams.hints.read()
-        if period != self.period or version != self.version:
-            self.period = period
+        if ticket != self.ticket or version != self.version:
+            self.ticket = ticket
             self.version = version
-            self.shape.end_with(str(period).encode(), stream_url(self.path, streams))
+            self.shape.end_with((ticket + version).encode(), stream_url(self.path, streams))
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -243,7 +244,7 @@ class OfrepFormat(WireFormat):
 
     def error_body(self, refused: HttpError, key_header: str) -> bytes:
         """Return the body of an error that belongs to no key."""
-        told = no_key(key_header) if refused.status == 401 else details(refused)
+        told = no_key(key_header) if refused.status == 401 and refused.message == UNAUTHORIZED else details(refused)
         return encode({"errorCode": error_code(refused), "errorDetails": told})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from flagsvc.http.call import LAST_EVENT_ID, Answer, Call, Handler
@@ -16,6 +18,11 @@ from flagsvc.proxy.api.streams import AT, TICKET, Hints, read_parameter, read_ti
 
 MAX_VERSION: Final = 64
 """The most characters of a version that a caller may send."""
+
+
+def unknown_ticket() -> HttpError:
+    """Return the 401 for a ticket that opens no stream."""
+    return HttpError(401, "the ticket is unknown or has expired; ask for all flags again, which gives another ticket", [])
 
 
 class Stream(Handler):
@@ -41,16 +48,16 @@ class Stream(Handler):
 
 
 class KeyStream(Stream):
-    """The stream for a caller that sends its key in the header."""
+    """The stream for a caller that sends its key in the header. `counts` tells whether a key, as it was sent, still counts."""
 
-    def __init__(self, parts: DialectParts) -> None:
+    def __init__(self, parts: DialectParts, counts: Callable[[bytes], bool] | None = None) -> None:
         super().__init__(parts)
-        self.key_check = KeyCheck(parts.keys.client, bearer=parts.answers.wire_format.reads_bearer)
+        check = KeyCheck(parts.keys.client, bearer=parts.answers.wire_format.reads_bearer)
+        self.counts = counts or (lambda sent: check.accepted.contains(check.read_key(sent)))
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the stream. It lasts as long as the key counts. Raises HttpError (404, 429)."""
-        key = self.key_check.read_key(call.key or b"")
-        return self.open(call, self.streams.hints, read_parameter(call, AT), lambda: self.key_check.accepted.contains(key))
+        return self.open(call, self.streams.hints, read_parameter(call, AT), partial(self.counts, call.key or b""))
 
 
 class TicketStream(Stream):
@@ -65,5 +72,5 @@ class TicketStream(Stream):
         ticket = read_ticket(read_parameter(call, TICKET))
         found = None if ticket is None else self.streams if self.open_ticket is None else self.open_ticket(ticket)
         if ticket is None or found is None or not found.tickets.admits(ticket):
-            raise HttpError(401, "the ticket is unknown or has expired; ask for all flags again, which gives another one", [])
+            raise unknown_ticket()
         return self.open(call, found.hints, read_parameter(call, AT), lambda: True)

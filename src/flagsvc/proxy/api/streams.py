@@ -27,6 +27,7 @@ PERIOD_S: Final = 12 * 3600
 """Seconds in which all callers of an environment get the same ticket."""
 PERIODS: Final = 2
 """A ticket counts for the rest of its period, and for so many more."""
+PURPOSE: Final = "tickets of event streams"
 MAC_OCTETS: Final = 16
 MAX_TICKET: Final = 8192
 SEEN: Final = 64
@@ -38,7 +39,10 @@ CATCH_UP_S: Final = 1.0
 
 
 class Hints(Channel):
-    """The stream of one environment: each new version of its configuration is a hint. A part of an environment hears of all."""
+    """The stream of one environment: each new version of its configuration is a hint. A part of an environment hears of all.
+
+    `committed` is the moment of the event loop at which the next version was committed; 0 where that is not known.
+    """
 
     def __init__(self, streams: Streams, holder: ConfigurationHolder, clock: Clock) -> None:
         super().__init__(streams)
@@ -49,6 +53,7 @@ class Hints(Channel):
         self._seen: deque[str] = deque(maxlen=SEEN)
         self._news = asyncio.Event()
         self._asked = float("-inf")
+        self.committed = 0.0
         self._holder.parts.add(self)
 
     def read(self) -> str:
@@ -63,12 +68,15 @@ class Hints(Channel):
 
     def follow(self) -> None:
         """Tell the callers of the configuration that is served now."""
+        self.read()
         self._news.set()
         if self.subscribers:
             asyncio.get_running_loop().call_soon(self.join)
 
     def join(self) -> None:
-        self.announce(self.read())
+        """Tell the callers of the version that is served, if it is new."""
+        self.announce(self.read(), self.committed)
+        self.committed = 0.0
 
     def tell(self, known: str) -> bytes:
         """Return the hint. OpenFeature's protocol defines its data (ADR-0008)."""
@@ -103,36 +111,39 @@ class Ticket(NamedTuple):
 
 
 class Tickets:
-    """Signs the tickets of an environment, or of some projects of it, with `secret`."""
+    """Signs the tickets of an environment, or of some projects of it, with the secret that `get_secret` returns."""
 
-    def __init__(self, secret: bytes, environment: str, projects: Iterable[str] | None, clock: Clock) -> None:
-        self.environment: Final = environment
-        self._secret = secret
-        self._projects = None if projects is None else sorted(projects)
+    def __init__(self, get_secret: Callable[[], bytes], environment: str, projects: Iterable[str] | None, clock: Clock) -> None:
+        self._get_secret = get_secret
+        self._opened = environment, None if projects is None else sorted(projects)
         self._clock = clock
-
-    def period(self) -> int:
-        return int(self._clock.now() // PERIOD_S)
+        self._made_of: tuple[bytes, int] = b"", 0
+        self._ticket = ""
 
     def issue(self) -> str:
         """Return the ticket of this period."""
-        signed = encode64(msgspec.json.encode((self.environment, self._projects, self.period())))
-        return f"{signed.decode()}.{encode64(self._sign(signed)).decode()}"
+        made_of = self._get_secret(), self._period()
+        if made_of != self._made_of:
+            signed = encode64(msgspec.json.encode((*self._opened, made_of[1])))
+            self._made_of, self._ticket = made_of, f"{signed.decode()}.{encode64(self._sign(signed)).decode()}"
+        return self._ticket
 
     def admits(self, ticket: Ticket) -> bool:
         """Return whether a ticket of the environment is signed with the secret, and has not expired."""
-        age = self.period() - ticket.period
+        age = self._period() - ticket.period
         return hmac.compare_digest(self._sign(ticket.signed), ticket.mac) and 0 <= age <= PERIODS
 
+    def _period(self) -> int:
+        return int(self._clock.now() // PERIOD_S)
+
     def _sign(self, signed: bytes) -> bytes:
-        return blake2b(signed, key=self._secret, digest_size=MAC_OCTETS).digest()
+        return blake2b(signed, key=self._get_secret(), digest_size=MAC_OCTETS).digest()
 
 
 def make_secret(keys: Iterable[str]) -> bytes:
     """Return the secret of tickets that follows from these keys; without any key, a random secret."""
     texts = sorted(keys)
-    text = "\0".join(["tickets of event streams", *texts])
-    return blake2b(text.encode("utf-8", "replace")).digest() if texts else token_bytes(64)
+    return blake2b("\0".join([PURPOSE, *texts]).encode("utf-8", "replace")).digest() if texts else token_bytes(64)
 
 
 def encode64(octets: bytes) -> bytes:

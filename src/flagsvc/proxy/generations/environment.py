@@ -191,8 +191,7 @@ class Services:
 
 def make_streams(options: ProxyOptions) -> Streams:
     """Return the event streams of a process."""
-    seconds = None if options.stream_window is None else options.stream_window / 1000
-    limits = StreamLimits(options.max_streams, options.max_streams_per_network, seconds)
+    limits = StreamLimits(options.max_streams, options.max_streams_per_network, options.stream_window)
     return Streams(limits, grace_s=options.shutdown_grace)
 
 
@@ -200,7 +199,7 @@ def make_tickets(setup: ProxySetup, holder: Holder | ScopedHolder) -> Tickets:
     """Return what signs the tickets of a service, in every process with the same keys or the same upstream token."""
     options = setup.options
     secret = make_secret(options.client_keys or filter(None, [options.flagsvc_api_token]))
-    return Tickets(secret, setup.name, holder.projects, setup.clock)
+    return Tickets(lambda: secret, setup.name, holder.projects, setup.clock)
 
 
 class AnyHolder(Holder):

@@ -157,6 +157,7 @@ class Generations:
             environments=lambda: {each.name: each.service.sources for each in self},
             tokens=tokens,
             former=self._former,
+            streams=self.streams,
         )
 
     def __iter__(self) -> Iterator[Environment]:

@@ -202,6 +202,7 @@ WHY: Final[dict[str, str]] = {
     limits.WRITE_TIME: "the caller took the answer too slowly",
     limits.ENRICHER_TIME: "a context enricher took too long",
     limits.ENRICHER_STUCK: "too many calls of a context enricher hung",
+    limits.STREAMS: "too many event streams (429)",
     limits.SIGN_IN: "too many wrong tries to sign in at pages (429)",
 }
 """Limit → what happened when it was reached."""

@@ -14,9 +14,10 @@ from flagsvc.core.version import VERSION
 from flagsvc.http.answers import Answer
 from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
 from flagsvc.http.messages import JSON, TEXT
-from flagsvc.http.metrics import CONTENT_TYPE, Labels, MetricRow, limits_row, measure, requests_row
+from flagsvc.http.metrics import CONTENT_TYPE, Labels, MetricRow, limits_row, measure, requests_row, streams_rows
 from flagsvc.http.reached_limits import COMMON_LIMITS
 from flagsvc.http.shapes import Array, Object, String
+from flagsvc.http.streams import Streams
 from flagsvc.server.api.call import ENTRIES, ApiCall, ApiContext
 from flagsvc.server.api.errors import RETRY_S, unknown_path
 from flagsvc.server.api.route import Auth, Route
@@ -234,6 +235,10 @@ def limits(scrape: Scrape) -> dict[Labels, float]:
     return {(limit,): scrape.server.reached.counts[limit] for limit in COMMON_LIMITS}
 
 
+def streams(scrape: Scrape) -> Streams:
+    return scrape.server.caller_streams
+
+
 def attempts(scrape: Scrape) -> dict[Labels, float]:
     """Return how attempts of webhooks came out."""
     return {(outcome,): count for outcome, count in scrape.server.attempts.read().items()}
@@ -243,6 +248,7 @@ OWN: tuple[Row, ...] = (
     Row("flagsvc_build_info", "gauge", "The running version.", lambda _: {(VERSION,): 1}, ("version",)),
     requests_row(requests),
     limits_row(limits),
+    *streams_rows(streams),
     Row(
         "flagsvc_revision",
         "gauge",

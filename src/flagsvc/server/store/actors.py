@@ -64,6 +64,10 @@ class Actor:
         return self.root_role == "admin" or any(each.permission == permission for each in self.grants)
 
 
+FRONTEND = "frontend"
+"""The kind of the tokens for browsers and apps."""
+
+
 @dataclass(frozen=True)
 class ClientToken:
     """A token of clients: `kind` is backend or frontend; `projects` are ids, or only `*` for all."""

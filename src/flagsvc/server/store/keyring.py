@@ -23,7 +23,7 @@ from sqlalchemy import Row, bindparam, select, update
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger
-from flagsvc.server.store.actors import ADMIN_TOKEN_ID, ALL, Actor, ClientToken
+from flagsvc.server.store.actors import ADMIN_TOKEN_ID, ALL, FRONTEND, Actor, ClientToken
 from flagsvc.server.store.schema import environments, project_roles, tokens, users
 from flagsvc.server.store.store import Store, Tx, read_revision
 from flagsvc.server.store.writability import trouble
@@ -72,6 +72,7 @@ class Keyring:
         self._load_lock = threading.Lock()
         self._revision = 0
         self._entries: dict[str, KeyringEntry] = {}
+        self._digests: dict[str, bytes] = {}
         self._used_tokens: set[int] = set()
         self._session_times: dict[int, float] = {}
 
@@ -82,6 +83,7 @@ class Keyring:
                 return
             with self._store.reading() as tx:
                 self._entries, self._revision = {key.hash: key for key in read_keys(tx)}, read_revision(tx.db)
+            self._digests = {}
             sessions = {key.id for key in self._entries.values() if key.kind == SESSION}
             for number in [each for each in list(self._session_times) if each not in sessions]:
                 self._session_times.pop(number, None)
@@ -107,6 +109,16 @@ class Keyring:
         self._used_tokens.add(key.id)
         self._session_times[key.id] = self._clock.now()
         return key.owner
+
+    def digest_frontend_tokens(self, environment: str) -> bytes:
+        """Return a digest of the frontend tokens of an environment, which only servers with this database can know; empty without
+        such a token."""
+        digests = self._digests
+        found = digests.get(environment)
+        if found is None:
+            tokens = sorted(key.hash for key in self._entries.values() if is_frontend_token(key.owner, environment))
+            found = digests[environment] = hashlib.sha512("".join(tokens).encode()).digest() if tokens else b""
+        return found
 
     def is_valid(self, secret: str) -> bool:
         """Return whether a token or a session has not ended. This is no use of it."""
@@ -141,6 +153,10 @@ class Keyring:
             trouble(self._log, error)("the last use of tokens could not be stored", error=str(error))
             return 0
         return len(seen)
+
+
+def is_frontend_token(owner: TokenOwner, environment: str) -> bool:
+    return isinstance(owner, ClientToken) and owner.kind == FRONTEND and owner.environment == environment
 
 
 def _is_for(key: KeyringEntry, person: str) -> bool:
