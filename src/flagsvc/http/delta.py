@@ -17,6 +17,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 import msgspec
 
 from flagsvc.http.compression import gzip
+from flagsvc.http.shapes import Array, Integer, Object, String
 from flagsvc.http.streams import Channel, Streams
 
 ID_DIGITS: Final = 13
@@ -34,6 +35,23 @@ CONNECTED: Final = b"unleash-connected"
 UPDATED: Final = b"unleash-updated"
 TAGS: Final = re.compile(rb'"(\d{1,20})"')
 """The ids in an If-None-Match."""
+
+EVENT: Final = Object(
+    {
+        "type": String(),
+        "eventId": Integer(),
+        "features": Array(Object()),
+        "segments": Array(Object()),
+        "feature": Object(),
+        "featureName": String(),
+        "project": String(),
+        "segment": Object(),
+        "segmentId": Integer(),
+    },
+    required=("type", "eventId"),
+)
+ANSWER: Final = Object({"events": Array(EVENT)}, required=("events",))
+"""The shape of an answer of delta."""
 
 encode = msgspec.json.encode
 
@@ -189,6 +207,11 @@ class Items(Generic[K]):
     def join(self) -> bytes:
         """Return the JSON of all of them, with commas between."""
         return b",".join(in_line(each.raw) for each in self.found.values())
+
+
+def tag_of(identity: str) -> bytes:
+    """Return the entity tag of an answer of delta."""
+    return b'"%b"' % identity.encode()
 
 
 class Told:
