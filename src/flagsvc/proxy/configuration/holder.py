@@ -33,16 +33,20 @@ class ConfigurationDocument:
     etag: str
 
     @property
+    def digest(self) -> str:
+        """The digest that our flag server has put into the document; empty for any other document."""
+        found = MARKED.search(self.body[-END_BYTES:])
+        return "" if found is None else found[1].decode()
+
+    @property
     def revision(self) -> str:
         """The revision as people compare it: of a document of our flag server as the server shows it, else by the ETag."""
-        found = MARKED.search(self.body[-END_BYTES:])
-        return short_revision(self.etag.strip('"') if found is None else found[1].decode())
+        return short_revision(self.digest or self.etag.strip('"'))
 
     @property
     def version(self) -> str:
         """The version in 16 hexadecimal digits: in all processes with the same content the same, as far as the document tells."""
-        found = MARKED.search(self.body[-END_BYTES:])
-        return sha256(self.etag.encode()).hexdigest()[:VERSION_DIGITS] if found is None else found[1].decode()
+        return self.digest or sha256(self.etag.encode()).hexdigest()[:VERSION_DIGITS]
 
 
 class ConfigurationHolder(Protocol):
