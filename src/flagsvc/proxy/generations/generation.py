@@ -245,7 +245,7 @@ class Generations:
         setup.own_secrets.add(setup.options)
         self.setup, self.wanted = setup, wanted
         for each in wanted:
-            each.feed.use_token(each.setup.options.flagsvc_api_token)
+            each.feed.use_options(each.setup.options)
         if self._is_running:
             self._start_feeds()
         self._swap()
