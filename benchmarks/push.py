@@ -14,10 +14,11 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import uvloop
 
@@ -64,7 +65,7 @@ class Listener(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport  # type: ignore[assignment]
+        self.transport = cast(asyncio.Transport, transport)
         self.transport.write(self.request)
 
     def data_received(self, data: bytes) -> None:
@@ -167,6 +168,10 @@ class Changer:
         return begun
 
 
+def has(found: Sequence[object], wanted: int) -> bool:
+    return len(found) >= wanted
+
+
 async def wait(done: Callable[[], bool], seconds: float = SECONDS) -> None:
     """Wait until something is so. Raises TimeoutError."""
     end = time.perf_counter() + seconds
@@ -181,10 +186,11 @@ async def follow(changer: Changer, ports: Iterable[int], changes: int) -> tuple[
     loop_times: list[float] = []
     last: list[float] = []
     moments: dict[int, float] = {}
-    listeners = [
-        await listen(port, lambda _, number=number: moments.setdefault(number, time.perf_counter()))
-        for number, port in enumerate(ports)
-    ]
+
+    def hear(number: int, _: bytes) -> None:
+        moments.setdefault(number, time.perf_counter())
+
+    listeners = [await listen(port, partial(hear, number)) for number, port in enumerate(ports)]
     for _ in range(changes):
         moments.clear()
         begun = await changer.change()
@@ -231,16 +237,17 @@ async def pages(server: OurFlagServer, changes: int, callers: int = 100) -> None
             assert status in (200, 304), status
             shown.append(time.perf_counter() - begun)
 
-        def hear(caller: Caller) -> None:
+        def hear(caller: Caller, _: bytes) -> None:
             task = asyncio.ensure_future(refetch(caller))
             waiting.add(task)
             task.add_done_callback(waiting.discard)
 
         every = [await Caller.dial(first.port) for _ in range(callers)]
-        listeners = [await listen(first.port, lambda _, caller=caller: hear(caller)) for caller in every]
+        listeners = [await listen(first.port, partial(hear, caller)) for caller in every]
         for number in range(changes):
             begun = await changer.change()
-            await wait(lambda number=number: len(shown) == (number + 1) * callers)  # type: ignore[misc]
+            wanted = (number + 1) * callers
+            await wait(partial(has, shown, wanted))
             await asyncio.sleep(0.05)
         for each in listeners:
             each.close()
@@ -308,7 +315,8 @@ class Crowd:
 
 async def poll(port: int, seconds: float, rate: float) -> list[float]:
     """Return the seconds of each answer of `GET /proxy` at so many a second."""
-    caller, took = await Caller.dial(port), []
+    took: list[float] = []
+    caller = await Caller.dial(port)
     end = time.perf_counter() + seconds
     while (now := time.perf_counter()) < end:
         status, _ = await caller.ask(request("GET", f"/proxy?userId={len(took) % 50}"))
@@ -318,7 +326,7 @@ async def poll(port: int, seconds: float, rate: float) -> list[float]:
     return took
 
 
-async def streams(server: OurFlagServer, changes: int, size: int) -> None:
+async def streams(server: OurFlagServer, size: int) -> None:
     """Many streams at one worker: their memory, how a change reaches them, and the requests after it."""
     with proxy(server.url, FLAGSVC_MAX_STREAMS=str(2 * size)) as first:
         pid = first.program.process.pid
@@ -405,16 +413,16 @@ async def main(options: argparse.Namespace) -> None:
     print(HEADER)
     wanted = options.parts.split(",")
     with flag_server(options.flags) as server:
-        for name, run in (
-            ("hops", lambda: hops(server, options.changes)),
-            ("pages", lambda: pages(server, max(1, options.changes // 5))),
-            ("tree", lambda: tree(server, options.changes)),
-            ("streams", lambda: streams(server, options.changes, options.streams)),
-            ("stop", lambda: stop(server, options.streams)),
-            ("idle", lambda: idle(server, 1000)),
-        ):
-            if name in wanted:
-                await run()
+        every: dict[str, Callable[[], Awaitable[None]]] = {
+            "hops": partial(hops, server, options.changes),
+            "pages": partial(pages, server, max(1, options.changes // 5)),
+            "tree": partial(tree, server, options.changes),
+            "streams": partial(streams, server, options.streams),
+            "stop": partial(stop, server, options.streams),
+            "idle": partial(idle, server, 1000),
+        }
+        for name in wanted:
+            await every[name]()
 
 
 if __name__ == "__main__":
