@@ -10,15 +10,17 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from flagsvc.core.clock import Clock
 from flagsvc.http.compression import gzip
+from flagsvc.http.messages import HttpError
 from flagsvc.http.shapes import Array, Integer, Object, String
-from flagsvc.http.streams import Channel, Streams
+from flagsvc.http.streams import RETRY_AFTER_S, Channel, Streams
 
 ID_DIGITS: Final = 13
 """So many hexadecimal digits of a document's digest are its id: a number that every program reads exactly."""
@@ -30,9 +32,15 @@ MAX_GONE: Final = 10_000
 """The most removed features, and the most removed segments, that are remembered."""
 MAX_MADE_BYTES: Final = 32 * 1024 * 1024
 """The bytes of texts above which all are dropped before a further text is made."""
+MAX_CHANNELS: Final = 64
+"""The most contents whose changes are remembered. For one more, the content ends that was asked for least recently."""
+FORGET_S: Final = 600.0
+"""Seconds without a request and without a stream after which the changes of a content are forgotten."""
+CROWDED: Final = "callers with too many different filters have event streams; ask for the features instead"
 DEFAULT_PROJECT: Final = "default"
 CONNECTED: Final = b"unleash-connected"
 UPDATED: Final = b"unleash-updated"
+ANY: Final = b"*"
 TAGS: Final = re.compile(rb'"(\d{1,20})"')
 """The ids in an If-None-Match."""
 
@@ -114,11 +122,6 @@ def digest_content(features: Iterable[msgspec.Raw], segments: Iterable[msgspec.R
             found.update(b"\n")
         found.update(b"\n")
     return found.hexdigest()
-
-
-def read_tags(condition: bytes) -> list[str]:
-    """Return the ids in an If-None-Match."""
-    return [each.decode() for each in TAGS.findall(condition)]
 
 
 def in_line(raw: msgspec.Raw) -> bytes:
@@ -308,6 +311,12 @@ class Changes:
                 found = self._made[latest] = self._list_changes(numbers[latest]) if latest else self._hydrate()
             return found
 
+    def answer(self, condition: bytes | None) -> Told | None:
+        """Return the answer to a request with an If-None-Match, or with None; None for 304."""
+        if condition is None:
+            return self.tell()
+        return None if condition.strip() == ANY else self.tell(*(each.decode() for each in TAGS.findall(condition)))
+
     @property
     def _event_id(self) -> int:
         return int(self.identity) & ((1 << EVENT_ID_BITS) - 1)
@@ -333,13 +342,15 @@ class Changes:
 
 
 class DeltaChannel(Channel):
-    """The SDKs that stay connected to one document, and hear its changes."""
+    """The SDKs that stay connected to one document, and hear its changes. `used` is the moment of the last request for it."""
 
     def __init__(self, streams: Streams) -> None:
         super().__init__(streams)
         self.changes: Final = Changes()
+        self.used: float = 0.0
 
     def greet(self, known: str) -> bytes:
+        """Return the changes, or all content for a caller that has none."""
         return self.tell(known)
 
     def tell(self, known: str) -> bytes:
@@ -347,5 +358,61 @@ class DeltaChannel(Channel):
         found = self.changes.tell(known)
         return b"" if found is None else found.event
 
-    def join(self) -> None:
-        self.announce(self.changes.identity)
+
+Q = TypeVar("Q", bound=Hashable)
+C = TypeVar("C", bound=DeltaChannel)
+
+
+class DeltaChannels(Generic[Q, C]):
+    """The channels by what their document contains. Any thread may call `find`, and the event loop everything."""
+
+    def __init__(self, make: Callable[[Q], C], clock: Clock) -> None:
+        self._make: Final[Callable[[Q], C]] = make
+        self._clock = clock
+        self._found: OrderedDict[Q, C] = OrderedDict()
+        self._streamed: set[C] = set()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        """Return how many channels are kept."""
+        return len(self._found)
+
+    def find(self, wanted: Q) -> C:
+        """Return the channel for a content. Raises HttpError (429) if callers have streams of too many other contents."""
+        with self._lock:
+            found = self._found.get(wanted)
+            if found is None:
+                self._make_room()
+                found = self._found[wanted] = self._make(wanted)
+            self._found.move_to_end(wanted)
+            found.used = self._clock.monotonic()
+            return found
+
+    def _make_room(self) -> None:
+        if len(self._found) >= MAX_CHANNELS:
+            unused = next((wanted for wanted, each in self._found.items() if not each.subscribers), None)
+            if unused is None:
+                raise HttpError(429, CROWDED, [], "", RETRY_AFTER_S)
+            del self._found[unused]
+
+    def note_stream(self, channel: C) -> None:
+        """Note that a channel gets a stream, also a channel that was dropped just now."""
+        self._streamed.add(channel)
+
+    def list_streamed(self) -> list[C]:
+        """Return the channels with streams."""
+        self._streamed = {each for each in self._streamed if each.subscribers}
+        return list(self._streamed)
+
+    def forget_unused(self) -> None:
+        """Forget the channels without a stream that nobody has asked for lately."""
+        since = self._clock.monotonic() - FORGET_S
+        with self._lock:
+            for wanted, each in list(self._found.items()):
+                if not each.subscribers and each.used < since:
+                    del self._found[wanted]
+
+    def end_all(self) -> None:
+        """End every stream."""
+        for each in self.list_streamed():
+            each.end_all()

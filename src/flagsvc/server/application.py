@@ -173,8 +173,9 @@ def open_runtime(
 
 
 def announce_news(server: ApiContext) -> None:
-    """Announce each revision, and that one has arrived at an instance, to the open pages."""
+    """Announce each revision to the open pages and to SDKs with streams, and to the pages that it has arrived at an instance."""
     server.store.watch(lambda number: server.streams.announce("revision", {"revision": number}))
+    server.store.watch(lambda _: server.deltas.note_commit())
     server.pollers.on_news = lambda: server.streams.announce("arrived", {})
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from functools import partial
 
 from flagsvc.http.call import Answer, Call, Handler
-from flagsvc.http.delta import read_tags, tag_of
+from flagsvc.http.delta import tag_of
 from flagsvc.http.keys import KeyCheck
 from flagsvc.http.messages import JSON, Response
 from flagsvc.proxy.api.answers import NEVER, entity_headers
@@ -28,7 +28,7 @@ class ClientDelta(Handler):
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the changes. An answer depends on what the caller has, so no cache keeps it. Raises HttpError (400, 429, 503)."""
         changes = self.scopes.find(self.read_filter(call)).renew()
-        told = changes.tell(*read_tags(call.if_none_match or b""))
+        told = changes.answer(call.if_none_match)
         if told is None:
             return self.answers.not_modified(self.headers, tag_of(changes.identity))
         content, fixed = told.body, self.headers.plain

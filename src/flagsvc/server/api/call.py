@@ -21,6 +21,7 @@ from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.forms import Form
 from flagsvc.pages.live import EventStreams
 from flagsvc.pages.sign_in_tries import SignInTries
+from flagsvc.server.api.deltas import Deltas
 from flagsvc.server.api.errors import invalid
 from flagsvc.server.api.pollers import Pollers
 from flagsvc.server.sign_in.ways import NamedPerson, SignInWays
@@ -54,11 +55,11 @@ class ApiContext:
 
     `counts` counts answers by route, method and status, and `reached` counts requests that were rejected at a limit. `pollers`
     knows who polls, and what each has. `unfolded` has documents for explanations, `differing` what differs between environments.
-    `streams` are the open streams of pages, `caller_streams` those of callers of the APIs. `trust` is the option trustProxy, and
-    `tries` are the tries to sign in that are left, `ways` the ways to sign in beside tokens and links. `renewal` makes new tokens
-    known. `attempts` counts those of webhooks, `trials` sends tests of webhooks that are not stored, `malformed` counts the ENTRIES
-    of reports that cannot be read. `described` are the operations of the OpenAPI document that another contract answers.
-    `metrics_apart` tells that callers get no metrics, because operators have an address of their own.
+    `streams` are the open streams of pages, `caller_streams` those of callers of the APIs, and `deltas` what they hear. `trust` is
+    the option trustProxy, and `tries` are the tries to sign in that are left, `ways` the ways to sign in beside tokens and links.
+    `renewal` makes new tokens known. `attempts` counts those of webhooks, `trials` sends tests of webhooks that are not stored,
+    `malformed` counts the ENTRIES of reports that cannot be read. `described` are the operations of the OpenAPI document that
+    another contract answers. `metrics_apart` tells that callers get no metrics, because operators have an address of their own.
     """
 
     store: Store
@@ -86,12 +87,14 @@ class ApiContext:
     renewal: KeyRenewal = field(init=False)
     tries: SignInTries = field(init=False)
     provider_tries: SignInTries = field(init=False)
+    deltas: Deltas = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make what needs other parts: the renewal of tokens, and the limit on tries to sign in."""
+        """Make what needs other parts: the renewal of tokens, the limit on tries to sign in, and the changes of documents."""
         object.__setattr__(self, "renewal", KeyRenewal(self.store, self.clock))
         for name in ("tries", "provider_tries"):
             object.__setattr__(self, name, SignInTries(self.clock, self.reached))
+        object.__setattr__(self, "deltas", Deltas(self.documents, self.pollers, self.caller_streams, self.clock))
 
 
 class Caller(NamedTuple):

@@ -13,6 +13,7 @@ from flagsvc.http.call import APP_NAME, INSTANCE_ID, SDK
 from flagsvc.http.client_query import FILTERS, PARAMETERS, find_problems, knows_segments, split_tags
 from flagsvc.http.shapes import Array, Boolean, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiCall
+from flagsvc.server.api.pollers import Who
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.actors import ALL, ClientToken
 from flagsvc.server.store.checks import INVALID
@@ -104,13 +105,17 @@ def get_feature(call: ApiCall) -> Answer:
 
 def build_answer(call: ApiCall, query: DocumentQuery, found: ClientDocument) -> Answer:
     """Return a document, or 304 if the caller has it, perhaps from another server with the same database."""
-    head = call.head
-    who = (head.other(APP_NAME), head.other(INSTANCE_ID), head.other(SDK))
-    call.server.pollers.note(query, who, found, call.server.clock.now())
+    call.server.pollers.note(query, read_who(call), found, call.server.clock.now())
     condition = call.head.if_none_match
     if condition is not None and f'"{found.digest}:'.encode() in condition:
         return Answer(None, 304, ((b"etag", found.tag),))
     return Answer(found.body, gzipped=found.gzipped, tag=found.tag)
+
+
+def read_who(call: ApiCall) -> Who:
+    """Return the names that the caller gives itself."""
+    head = call.head
+    return head.other(APP_NAME), head.other(INSTANCE_ID), head.other(SDK)
 
 
 def read_query(call: ApiCall) -> DocumentQuery:
