@@ -280,7 +280,7 @@ class FrontendEnvironments:
         self._made = 0
         self._scoped: ScopedServices[FrontendEnvironment] = ScopedServices(
             lambda environment, holder: make_service(environment.query.environment, holder),
-            lambda service: service.stream.hints.end_all(),
+            lambda service: service.stream.end_all(),
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._renewing: set[asyncio.Task[None]] = set()

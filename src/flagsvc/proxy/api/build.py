@@ -19,6 +19,7 @@ from flagsvc.http.reached_limits import Reached
 from flagsvc.http.streams import StreamLimits, Streams
 from flagsvc.proxy.api.answers import Answers, Cors
 from flagsvc.proxy.api.cache import AnswerCache
+from flagsvc.proxy.api.deltas import DeltaScopes
 from flagsvc.proxy.api.enrich import CONTEXT, Enrichment
 from flagsvc.proxy.api.evaluation import Evaluator
 from flagsvc.proxy.api.metrics import (
@@ -248,7 +249,8 @@ def make_streams(settings: ServiceSettings, ports: Ports) -> StreamParts:
     streams = around.streams or Streams(limits, ports.random)
     secret = make_secret(settings.client_keys)
     tickets = around.tickets or Tickets(lambda: secret, "", None, ports.clock)
-    return StreamParts(streams, Hints(streams, ports.holder, ports.clock), tickets)
+    holder, clock = ports.holder, ports.clock
+    return StreamParts(streams, Hints(streams, holder, clock), tickets, DeltaScopes(streams, holder, clock))
 
 
 def make_hints(settings: ServiceSettings, rows: Sequence[ProxyRoute], dialects: Sequence[Dialect]) -> dict[bytes, str]:

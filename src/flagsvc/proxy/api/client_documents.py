@@ -6,7 +6,7 @@ A document is made of the served document at the first request for it. It is kep
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from itertools import chain
 from typing import Any, NamedTuple
@@ -95,12 +95,27 @@ def make_body(body: bytes, wanted: DocumentFilter) -> bytes:
     if wanted.takes_all():
         return body
     top: dict[str, Any] = {**split(body)}
-    features = [raw for raw in items_of(top.get("features")) if wanted.includes(value_of(raw))]
+    features, _ = select_items(top, wanted)
     if wanted.inline:
-        segments = SegmentIndex(items_of(top.pop("segments", None)))
-        features = [inline_segments(raw, segments) for raw in features]
+        top.pop("segments", None)
     query = value_of(top["query"]) if "query" in top else {}
     return encode(top | {"features": features, "query": (query if isinstance(query, dict) else {}) | wanted.query()})
+
+
+def select_content(body: bytes, wanted: DocumentFilter) -> tuple[list[msgspec.Raw], list[msgspec.Raw]]:
+    """Return the features and the segments of the document for a filter, not decoded."""
+    return select_items(split(body), wanted)
+
+
+def select_items(top: Mapping[str, msgspec.Raw], wanted: DocumentFilter) -> tuple[list[msgspec.Raw], list[msgspec.Raw]]:
+    """Return the features and the segments for a filter, of the members of a document. Raises HttpError (500) as `SegmentIndex`."""
+    features, segments = items_of(top.get("features")), items_of(top.get("segments"))
+    if wanted.projects or wanted.prefix:
+        features = [raw for raw in features if wanted.includes(value_of(raw))]
+    if not wanted.inline:
+        return features, segments
+    index = SegmentIndex(segments)
+    return [inline_segments(raw, index) for raw in features], []
 
 
 def find_feature(body: bytes, name: str) -> bytes | None:

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from flagsvc.http import reports, token_questions
+from flagsvc.http import delta, reports, token_questions
 from flagsvc.http.call import Handler
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Integer, Named, Object, Record, Shape
 from flagsvc.http.streams import EVENT_STREAM
 from flagsvc.proxy.api import schemas
 from flagsvc.proxy.api.client import Features, Metrics, Register
+from flagsvc.proxy.api.delta_routes import ClientDelta, ClientStreaming
 from flagsvc.proxy.api.evaluation import Listing, Lookup, SingleLookup
 from flagsvc.proxy.api.impact import make_browser_impact
 from flagsvc.proxy.api.live import LiveModule
@@ -72,6 +73,7 @@ READS_DOCUMENT: Columns = {
     "auth": Auth.SERVER,
     "result": schemas.FEATURES,
 }
+STREAMS_ON = Condition("max_streams", 404, "event streams are switched off (option `maxStreams`)")
 OPENS_STREAM: Columns = {
     "handler": "stream",
     "summary": "Stay connected, and hear when the configuration changes",
@@ -79,7 +81,7 @@ OPENS_STREAM: Columns = {
     "query": (Parameter(AT, "The version that the caller has."),),
     "auth": Auth.CLIENT,
     "media": EVENT_STREAM.decode(),
-    "condition": Condition("max_streams", 404, "event streams are switched off (option `maxStreams`)"),
+    "condition": STREAMS_ON,
 }
 SERVES_MODULE: Columns = {
     "handler": "live",
@@ -301,6 +303,7 @@ FILTERS = (
     Parameter("project", "Only features of this project, and those without one.", schema={"type": "array", "items": PROJECT}),
     Parameter("namePrefix", "Only features whose name begins with this.", schema={"type": "string", "minLength": 1}),
 )
+DELTA = Named("Delta", delta.ANSWER)
 TOKENS = Named("Tokens", token_questions.QUESTION)
 VALIDATED = Named("ValidatedTokens", token_questions.ANSWER)
 
@@ -322,6 +325,26 @@ CLIENT = Dialect(
             handler="feature",
             summary="Read the configuration of one toggle",
             result=Object({}),
+            **SERVER_SIDE,
+        ),
+        ProxyRoute(
+            path=f"{CLIENT_PREFIX}/delta",
+            handler="delta",
+            summary="Read what has changed since the document that the SDK has",
+            description="`If-None-Match` has the entity tag of the last answer. Without a known tag, the answer is one event with "
+            "everything.",
+            query=FILTERS,
+            result=DELTA,
+            **SERVER_SIDE,
+        ),
+        ProxyRoute(
+            path=f"{CLIENT_PREFIX}/streaming",
+            handler="streaming",
+            summary="Stay connected, and hear what changes",
+            description="`Last-Event-ID` has the id of the last event. The events are those of `delta`.",
+            query=FILTERS,
+            media=EVENT_STREAM.decode(),
+            condition=STREAMS_ON,
             **SERVER_SIDE,
         ),
         ProxyRoute(
@@ -367,6 +390,8 @@ CLIENT = Dialect(
     handlers={
         "features": ClientFeatures,
         "feature": lambda parts: ClientFeature(parts, f"{CLIENT_PREFIX}/features/"),
+        "delta": ClientDelta,
+        "streaming": ClientStreaming,
         "register": ClientRegister,
         "metrics": ClientMetrics,
         "bulk": ClientBulkMetrics,
@@ -374,7 +399,7 @@ CLIENT = Dialect(
     },
     shapes=(
         *(reports.CLIENT_REGISTRATION, reports.IMPACT_METRIC, reports.CLIENT_METRICS),
-        *(reports.BULK_COUNTS, reports.APPLICATION, reports.BULK, TOKENS, VALIDATED),
+        *(reports.BULK_COUNTS, reports.APPLICATION, reports.BULK, TOKENS, VALIDATED, DELTA),
     ),
     error=ERROR,
 )

@@ -33,6 +33,7 @@ from flagsvc.proxy.api.client_documents import DocumentFilter, find_feature
 from flagsvc.proxy.api.impact import add_reported
 from flagsvc.proxy.api.query import named_in
 from flagsvc.proxy.api.route import DialectParts
+from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.usage import UsageSource
 from flagsvc.settings.tokens import EVERY_ENVIRONMENT, EVERY_PROJECT, SEVERAL_PROJECTS, NamedScope, read_scope
 
@@ -52,15 +53,14 @@ ABOUT = (
 """What is passed on of a registration besides names and strategies, if it is a text or a number."""
 
 
-class ClientFeatures(Features):
-    """GET /api/client/features: the configuration document, filtered, with segments as the SDK understands them."""
+class FilterReader:
+    """Reads what of the document a server-side SDK asks for."""
 
-    def __init__(self, parts: DialectParts) -> None:
-        super().__init__(parts.holder, parts.answers)
-        self.tags = frozenset(parts.settings.tags)
+    def __init__(self, settings: ServiceSettings) -> None:
+        self.tags = frozenset(settings.tags)
 
-    def read_filter(self, call: Call) -> DocumentFilter:
-        """Return what of the document is asked for. Raises HttpError (400)."""
+    def __call__(self, call: Call) -> DocumentFilter:
+        """Return the filter of a call. Raises HttpError (400)."""
         query = read_query(call.request.query)
         given = {name: values for name, values in query.items() if name in FILTERS}
         problems = [("/query", problem) for problem in find_problems(given)]
@@ -75,6 +75,17 @@ class ClientFeatures(Features):
         if problems:
             raise HttpError(400, UNUSABLE, problems)
         return DocumentFilter(tuple(sorted(set(given.get("project", ())))), next(iter(given.get("namePrefix", ())), ""), inline)
+
+
+class ClientFeatures(Features):
+    """GET /api/client/features: the configuration document, filtered, with segments as the SDK understands them."""
+
+    def __init__(self, parts: DialectParts) -> None:
+        super().__init__(parts.holder, parts.answers)
+        self.reader = FilterReader(parts.settings)
+
+    def read_filter(self, call: Call) -> DocumentFilter:
+        return self.reader(call)
 
 
 class ClientFeature(Handler):

@@ -10,11 +10,11 @@ from flagsvc.http.call import LAST_EVENT_ID, Answer, Call, Handler
 from flagsvc.http.keys import KeyCheck
 from flagsvc.http.messages import HEAD, HttpError, Response
 from flagsvc.http.parts import PartsResponse
-from flagsvc.http.streams import EVENT_STREAM, MayStay, Subscriber
+from flagsvc.http.streams import EVENT_STREAM, Channel, MayStay, Subscriber
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.answers import NEVER
 from flagsvc.proxy.api.route import DialectParts
-from flagsvc.proxy.api.streams import AT, TICKET, Hints, read_parameter, read_ticket
+from flagsvc.proxy.api.streams import AT, TICKET, read_parameter, read_ticket
 
 MAX_VERSION: Final = 64
 """The most characters of a version that a caller may send."""
@@ -33,14 +33,14 @@ class Stream(Handler):
         self.trust = TrustedProxies(parts.settings.trust_proxy)
         self.streams = parts.streams
 
-    def open(self, call: Call, hints: Hints, at: str, may_stay: MayStay) -> Answer:
+    def open(self, call: Call, channel: Channel, at: str, may_stay: MayStay) -> Answer:
         """Return what opens the stream. Raises HttpError (404, 429) if there is no room."""
         network = self.trust.caller_network(call.request.peer, call.forwarded)
         self.streams.streams.check_room(network)
         if call.request.method == HEAD:
             return Response(200, self.headers, [], b"")
         known = (call.other(LAST_EVENT_ID) or at.encode("latin-1", "replace")).decode("latin-1")[:MAX_VERSION]
-        return self.begin(Subscriber(hints, network, known, may_stay))
+        return self.begin(Subscriber(channel, network, known, may_stay))
 
     async def begin(self, subscriber: Subscriber) -> Response:
         """Return the stream. An answer in parts comes from a task."""

@@ -21,6 +21,7 @@ import msgspec
 from flagsvc.core.clock import Clock
 from flagsvc.http.call import Call
 from flagsvc.http.streams import Channel, Streams
+from flagsvc.proxy.api.deltas import DeltaScopes
 from flagsvc.proxy.configuration.holder import ConfigurationDocument, ConfigurationHolder
 
 PERIOD_S: Final = 12 * 3600
@@ -166,11 +167,18 @@ def read_ticket(text: str) -> Ticket | None:
 
 
 class StreamParts(NamedTuple):
-    """The event stream of a service: all streams of its process, its channel, and what signs its tickets."""
+    """The event streams of a service: all streams of its process, its channel of hints with what signs the tickets, and the
+    channels of server-side SDKs."""
 
     streams: Streams
     hints: Hints
     tickets: Tickets
+    deltas: DeltaScopes
+
+    def end_all(self) -> None:
+        """End every stream of the service."""
+        self.hints.end_all()
+        self.deltas.end_all()
 
 
 OpenTicket = Callable[[Ticket], StreamParts | None]

@@ -245,7 +245,7 @@ class Generations:
         setup.own_secrets.add(setup.options)
         self.setup, self.wanted = setup, wanted
         for each in wanted:
-            each.feed.use_token(each.setup.options.flagsvc_api_token)
+            each.feed.use_options(each.setup.options)
         if self._is_running:
             self._start_feeds()
         self._swap()
@@ -337,7 +337,7 @@ class Generations:
         answering = set(self._list_services())
         for service in streaming:
             if service not in answering:
-                service.stream.hints.end_all()
+                service.stream.end_all()
         self._changed.set()
         used = {each.feed for each in (*self, *self.wanted)}
         for feed in [feed for feed in self._feeds if feed not in used]:
@@ -417,7 +417,7 @@ class Generations:
 
     def _end_service(self, service: Service) -> None:
         """Pass requests on to a service no longer. Its tokens open another service when they are used again."""
-        service.stream.hints.end_all()
+        service.stream.end_all()
         if self.current.router is not None:
             self.current.router.forget_service(service)
 

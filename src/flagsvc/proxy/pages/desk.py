@@ -106,7 +106,7 @@ def fingerprint(shown: ShownEnvironment) -> tuple[object, ...]:
     """Return what is different after a change of an environment."""
     snapshot, revisions = shown.holder.current, shown.changes.revisions
     compared = bool(revisions) and revisions[-1].is_compared
-    return shown.name, shown.holder.state, None if snapshot is None else snapshot.revision, compared
+    return shown.name, shown.holder.state, shown.holder.stream.is_open, None if snapshot is None else snapshot.revision, compared
 
 
 class News:
@@ -346,6 +346,7 @@ def show(setup: ProxySetup, feed: UpstreamSync) -> ShownEnvironment:
     return ShownEnvironment(
         name=setup.name,
         upstream=shown(setup.options.flagsvc_url),
+        refresh_s=setup.options.refresh_interval / 1000,
         holder=feed.holder,
         notes=feed.poller.notes,
         asked=feed.counters,

@@ -39,10 +39,14 @@ ReadCounts = Callable[[], Awaitable[Readings]]
 
 
 class ShownEnvironment(NamedTuple):
-    """One environment. `name` is empty if the process has a single one; `upstream` is its address without credentials."""
+    """One environment. `name` is empty if the process has a single one; `upstream` is its address without credentials.
+
+    `refresh_s` is refreshInterval in seconds.
+    """
 
     name: str
     upstream: str
+    refresh_s: float
     holder: Holder
     notes: PollNotes
     asked: UsageCounters

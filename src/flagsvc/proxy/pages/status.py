@@ -85,6 +85,7 @@ def describe_environment(scene: Scene, shown: ShownEnvironment, now: float, *, s
         "failures": holder.failures,
         "failedAt": moment(notes.failed_at or 0),
         "nextInSeconds": waits,
+        "news": describe_news(shown),
         "shortRevision": None if document is None else document.revision,
         "revision": None if snapshot is None else snapshot.revision,
         "digest": None if document is None else document.etag.strip('"'),
@@ -92,6 +93,20 @@ def describe_environment(scene: Scene, shown: ShownEnvironment, now: float, *, s
         "leftOut": {"number": holder.problems, "parts": list(notes.left_out) if sees_all else []},
         "odd": {"number": holder.odd, "parts": list(notes.odd) if sees_all else []},
         "usageWaiting": shown.asked.entries,
+    }
+
+
+def describe_news(shown: ShownEnvironment) -> dict[str, Any]:
+    """Return how news of the upstream arrive: by a stream or by polls, since when, and why there is no stream."""
+    stream = shown.holder.stream
+    return {
+        "by": "stream" if stream.is_open else "polls",
+        "since": moment(stream.since),
+        "everySeconds": shown.refresh_s,
+        "whyNoStream": stream.why,
+        "streams": stream.opened,
+        "fallbacks": stream.fallbacks,
+        "events": sum(stream.events.values()),
     }
 
 

@@ -1,0 +1,351 @@
+"""What has changed between the documents of server-side SDKs, one after the other (dialects: Delta and streaming).
+
+`Changes` remembers when each feature and each segment last changed. So the changes since any remembered document are at hand, and
+nothing of the older documents is kept. An SDK that asks gets the changes since the document that it has, and a `DeltaChannel`
+tells the changes to SDKs that stay connected. Both programs use this module.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from flagsvc.http.compression import gzip
+from flagsvc.http.shapes import Array, Integer, Object, String
+from flagsvc.http.streams import Channel, Streams
+
+ID_DIGITS: Final = 13
+"""So many hexadecimal digits of a document's digest are its id: a number that every program reads exactly."""
+EVENT_ID_BITS: Final = 31
+"""The member `eventId` has these bits of the id. SDKs read it as a number of 32 bits, and ignore an event with a larger one."""
+MAX_KNOWN: Final = 256
+"""The last documents whose ids are remembered."""
+MAX_GONE: Final = 10_000
+"""The most removed features, and the most removed segments, that are remembered."""
+MAX_MADE_BYTES: Final = 32 * 1024 * 1024
+"""The bytes of texts above which all are dropped before a further text is made."""
+DEFAULT_PROJECT: Final = "default"
+CONNECTED: Final = b"unleash-connected"
+UPDATED: Final = b"unleash-updated"
+TAGS: Final = re.compile(rb'"(\d{1,20})"')
+"""The ids in an If-None-Match."""
+
+EVENT: Final = Object(
+    {
+        "type": String(),
+        "eventId": Integer(),
+        "features": Array(Object()),
+        "segments": Array(Object()),
+        "feature": Object(),
+        "featureName": String(),
+        "project": String(),
+        "segment": Object(),
+        "segmentId": Integer(),
+    },
+    required=("type", "eventId"),
+)
+ANSWER: Final = Object({"events": Array(EVENT)}, required=("events",))
+"""The shape of an answer of delta."""
+
+encode = msgspec.json.encode
+
+
+class Feature(msgspec.Struct):
+    """What is read of a feature."""
+
+    name: str
+    project: object = DEFAULT_PROJECT
+
+
+class Segment(msgspec.Struct):
+    """What is read of a segment."""
+
+    id: int
+
+
+class Content(msgspec.Struct):
+    """What is read of a document."""
+
+    features: list[msgspec.Raw] = []
+    segments: list[msgspec.Raw] = []
+
+
+FEATURE: Final = msgspec.json.Decoder(Feature)
+SEGMENT: Final = msgspec.json.Decoder(Segment)
+CONTENT: Final = msgspec.json.Decoder(Content)
+
+K = TypeVar("K", str, int)
+
+
+def read_feature(raw: msgspec.Raw) -> tuple[str, str]:
+    """Return the name and the project of a feature. Raises ValueError for what is none."""
+    found = FEATURE.decode(raw)
+    return found.name, found.project if isinstance(found.project, str) else DEFAULT_PROJECT
+
+
+def read_segment(raw: msgspec.Raw) -> tuple[int, str]:
+    """Return the id of a segment, and no project. Raises ValueError for what is none."""
+    return SEGMENT.decode(raw).id, ""
+
+
+def split_content(body: bytes) -> tuple[list[msgspec.Raw], list[msgspec.Raw]]:
+    """Return the features and the segments of a well-formed document. They keep all of it in memory. Raises ValueError."""
+    found = CONTENT.decode(body)
+    return found.features, found.segments
+
+
+def make_id(digest: str) -> str:
+    """Return the id of a document from the digest of its content in hexadecimal digits."""
+    return str(int(digest[:ID_DIGITS], 16))
+
+
+def digest_content(features: Iterable[msgspec.Raw], segments: Iterable[msgspec.Raw]) -> str:
+    """Return a digest of features and segments, for a document without a digest of its own."""
+    found = blake2b(digest_size=8)
+    for items in (features, segments):
+        for each in items:
+            found.update(memoryview(each))
+            found.update(b"\n")
+        found.update(b"\n")
+    return found.hexdigest()
+
+
+def read_tags(condition: bytes) -> list[str]:
+    """Return the ids in an If-None-Match."""
+    return [each.decode() for each in TAGS.findall(condition)]
+
+
+def in_line(raw: msgspec.Raw) -> bytes:
+    """Return JSON without a line break, which would end a line of an event."""
+    text = bytes(raw)
+    return msgspec.json.format(text, indent=-1) if b"\n" in text or b"\r" in text else text
+
+
+class Item(NamedTuple):
+    """A feature with its project, or a segment."""
+
+    raw: msgspec.Raw
+    project: str
+
+
+class Gone(NamedTuple):
+    """A feature that was removed, with its project, or a segment: in the document with this number."""
+
+    project: str
+    number: int
+
+
+class Items(Generic[K]):
+    """The features of the newest document by name, or its segments by id.
+
+    `changed` has the number of the document with which each of them came or changed, and `gone` what was removed. Both have the
+    latest last, and nothing until the document `since`.
+    """
+
+    def __init__(self, read: Callable[[msgspec.Raw], tuple[K, str]]) -> None:
+        self._read: Final[Callable[[msgspec.Raw], tuple[K, str]]] = read
+        self.found: dict[K, Item] = {}
+        self.changed: dict[K, int] = {}
+        self.gone: dict[K, Gone] = {}
+
+    def replace(self, raws: Iterable[msgspec.Raw], number: int) -> bool:
+        """Take those of the next document. Return whether there is any change."""
+        before, self.found = self.found, dict(self._read_all(raws))
+        changed = [key for key, item in self.found.items() if key not in before or before[key].raw != item.raw]
+        gone = [key for key in before if key not in self.found]
+        for key in changed:
+            self.gone.pop(key, None)
+            self.changed.pop(key, None)
+            self.changed[key] = number
+        for key in gone:
+            self.changed.pop(key, None)
+            self.gone[key] = Gone(before[key].project, number)
+        return bool(changed or gone)
+
+    def _read_all(self, raws: Iterable[msgspec.Raw]) -> Iterator[tuple[K, Item]]:
+        """Yield each with its key. Where they follow each other as before, unchanged ones are not decoded again."""
+        before, keys = self.found, list(self.found)
+        places = {key: place for place, key in enumerate(keys)}
+        at = 0
+        for raw in raws:
+            if at < len(keys) and before[keys[at]].raw == raw:
+                yield keys[at], Item(raw, before[keys[at]].project)
+                at += 1
+                continue
+            try:
+                key, project = self._read(raw)
+            except ValueError:  # msgspec's errors are ValueErrors, too
+                continue
+            yield key, Item(raw, project)
+            at = places.get(key, at - 1) + 1
+
+    def changed_since(self, number: int) -> Iterator[bytes]:
+        """Yield the JSON of those that came or changed after a document."""
+        for key, when in reversed(self.changed.items()):
+            if when <= number:
+                return
+            yield in_line(self.found[key].raw)
+
+    def gone_since(self, number: int) -> Iterator[tuple[K, str]]:
+        """Yield those that were removed after a document, each with its project."""
+        for key, each in reversed(self.gone.items()):
+            if each.number <= number:
+                return
+            yield key, each.project
+
+    def forget(self, number: int) -> None:
+        """Forget what changed until a document: nobody is told the changes since an earlier one."""
+        self.changed = {key: when for key, when in self.changed.items() if when > number}
+        self.gone = {key: each for key, each in self.gone.items() if each.number > number}
+
+    def join(self) -> bytes:
+        """Return the JSON of all of them, with commas between."""
+        return b",".join(in_line(each.raw) for each in self.found.values())
+
+
+def tag_of(identity: str) -> bytes:
+    """Return the entity tag of an answer of delta."""
+    return b'"%b"' % identity.encode()
+
+
+class Told:
+    """What brings a caller to the newest document: `event` for a stream, and the answer of delta. `identity` is the newest id."""
+
+    def __init__(self, name: bytes, identity: str, events: Sequence[bytes]) -> None:
+        self.identity: Final = identity
+        head = b"event: %b\nid: %b\n" % (name, identity.encode())
+        self.event: Final = b'%bdata: {"events":[%b]}\n\n' % (head, b",".join(events))
+        self._begin: Final = len(head) + len(b"data: ")
+        self._packed: bytes = b""
+
+    @property
+    def body(self) -> bytes:
+        """The answer of delta."""
+        return self.event[self._begin : -2]
+
+    @property
+    def packed(self) -> bytes:
+        """The answer of delta in gzip format, made once."""
+        if not self._packed:
+            self._packed = gzip(self.body)
+        return self._packed
+
+    @property
+    def size(self) -> int:
+        """The bytes of the event and of the packed answer."""
+        return len(self.event) + len(self._packed)
+
+
+class Changes:
+    """The changes from one document to the next. Safe to use from any thread.
+
+    `identity` is the id of the newest document; empty before the first one. A document with the same content as the one before it
+    changes nothing. If such a document has another id, both ids are known, and callers hear the first of them.
+    """
+
+    def __init__(self, max_known: int = MAX_KNOWN, max_gone: int = MAX_GONE) -> None:
+        self.identity = ""
+        self._max_known = max_known
+        self._max_gone = max_gone
+        self._number = 0
+        self._known: OrderedDict[str, int] = OrderedDict()
+        self._features = Items(read_feature)
+        self._segments = Items(read_segment)
+        self._made: dict[str, Told] = {}
+        self._lock = threading.Lock()
+
+    def take(self, identity: str, features: Iterable[msgspec.Raw], segments: Iterable[msgspec.Raw]) -> None:
+        """Take the next document.
+
+        A feature without a name and a segment without a number as its id are left out. Of several with the same, the last counts.
+        """
+        with self._lock:
+            number = self._number + 1
+            changes = [self._features.replace(features, number), self._segments.replace(segments, number)]
+            if any(changes) or not self.identity:
+                self._number, self.identity = number, identity
+                self._made = {}
+            self._known[identity] = self._number
+            self._known.move_to_end(identity)
+            self._forget_old()
+
+    def _forget_old(self) -> None:
+        """Forget the oldest ids over the limits, and the changes that nobody is told without them."""
+        while len(self._known) > 1 and self._is_over():
+            self._known.popitem(last=False)
+            self._forget_changes()
+        if len(self._known) == 1:
+            self._forget_changes()
+
+    def _forget_changes(self) -> None:
+        oldest = next(iter(self._known.values()))
+        self._features.forget(oldest)
+        self._segments.forget(oldest)
+
+    def _is_over(self) -> bool:
+        gone = max(len(self._features.gone), len(self._segments.gone))
+        return len(self._known) > self._max_known or gone > self._max_gone
+
+    def tell(self, *known: str) -> Told | None:
+        """Return what brings a caller from a document to the newest: the changes, or for an unknown document a hydration.
+
+        A caller may name several documents that it has; any one counts. Return None for a caller that has the newest content.
+        """
+        with self._lock:
+            numbers = {each: self._known[each] for each in known if each in self._known}
+            latest = max(numbers, key=lambda each: numbers[each], default="")
+            if numbers.get(latest) == self._number:
+                return None
+            if (found := self._made.get(latest)) is None:
+                if sum(each.size for each in self._made.values()) > MAX_MADE_BYTES:
+                    self._made = {}
+                found = self._made[latest] = self._list_changes(numbers[latest]) if latest else self._hydrate()
+            return found
+
+    @property
+    def _event_id(self) -> int:
+        return int(self.identity) & ((1 << EVENT_ID_BITS) - 1)
+
+    def _hydrate(self) -> Told:
+        """Return the whole content."""
+        content = self._event_id, self._features.join(), self._segments.join()
+        return Told(CONNECTED, self.identity, [b'{"type":"hydration","eventId":%d,"features":[%b],"segments":[%b]}' % content])
+
+    def _list_changes(self, number: int) -> Told:
+        """Return the changes after a document. A segment comes before the features that may need it, and goes after them."""
+        mark, features, segments = self._event_id, self._features, self._segments
+        updated = ((b"segment", segments.changed_since(number)), (b"feature", features.changed_since(number)))
+        events = [
+            b'{"type":"%b-updated","eventId":%d,"%b":%b}' % (kind, mark, kind, text) for kind, texts in updated for text in texts
+        ]
+        for name, project in features.gone_since(number):
+            named = mark, encode(name), encode(project)
+            events.append(b'{"type":"feature-removed","eventId":%d,"featureName":%b,"project":%b}' % named)
+        for identity, _ in segments.gone_since(number):
+            events.append(b'{"type":"segment-removed","eventId":%d,"segmentId":%d}' % (mark, identity))
+        return Told(UPDATED, self.identity, events)
+
+
+class DeltaChannel(Channel):
+    """The SDKs that stay connected to one document, and hear its changes."""
+
+    def __init__(self, streams: Streams) -> None:
+        super().__init__(streams)
+        self.changes: Final = Changes()
+
+    def greet(self, known: str) -> bytes:
+        return self.tell(known)
+
+    def tell(self, known: str) -> bytes:
+        """Return the event with the changes since a document, or with all content if the document is unknown."""
+        found = self.changes.tell(known)
+        return b"" if found is None else found.event
+
+    def join(self) -> None:
+        self.announce(self.changes.identity)
