@@ -6,8 +6,12 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from flagsvc.http.call import Call
+from flagsvc.http.contract import Contract
+from flagsvc.http.messages import Request, Response
 from flagsvc.http.parts import Outlet, PartsResponse
 
+PEER = "203.0.113.7"
 Json = dict[str, Any]
 
 
@@ -84,3 +88,21 @@ class Listener(Outlet):
     @property
     def is_open(self) -> bool:
         return self.parts.outlet is not None
+
+
+async def ask(contract: Contract, target: str, method: str = "GET", **headers: str | None) -> Response:
+    """Return the response to a request without a body; hyphens of headers are written as `_`."""
+    path, _, query = target.partition("?")
+    pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items() if value is not None]
+    admitted = contract.admit(Request(method.encode(), path.encode(), query.encode(), pairs, peer=PEER))
+    if not isinstance(admitted, Call):
+        return admitted
+    answer = admitted.handler.answer(admitted, b"")
+    return answer if isinstance(answer, Response) else await answer
+
+
+async def listen(contract: Contract, target: str, **headers: str | None) -> Listener:
+    """Open a stream."""
+    response = await ask(contract, target, "GET", **headers)
+    assert isinstance(response, PartsResponse), response.body
+    return Listener(response)

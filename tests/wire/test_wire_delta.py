@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 
 from flagsvc.engine.compile import CompileOptions, compile_document
-from flagsvc.http.call import Call
 from flagsvc.http.delta import FORGET_S, MAX_CHANNELS
-from flagsvc.http.messages import Request, Response
+from flagsvc.http.messages import Response
 from flagsvc.http.parts import PartsResponse
 from flagsvc.proxy.api.deltas import DeltaScopes
 from flagsvc.proxy.api.scopes import ScopedHolder
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.configuration import ConfigurationDocument
+from support import deltas
 from support.aio import until
 from support.deltas import Json, Listener, Twin
-from support.wirekit import KEY, PEER, TOKEN, TRANSPORTS, Answer, Opener, Wire, open_wire
+from support.wirekit import KEY, TOKEN, TRANSPORTS, Answer, Opener, Wire, open_wire
 
 DELTA, STREAM, FEATURES = "/api/client/delta", "/api/client/streaming", "/api/client/features"
 SPEC = {"unleash-client-spec": "5.2.0"}
@@ -62,21 +62,13 @@ def get(wire: Wire, path: str, headers: dict[str, str] | None = None, **more: An
 
 
 async def ask(wire: Wire, target: str = STREAM, key: str | None = TOKEN, method: str = "GET", **headers: str) -> Response:
-    """Return the response to a request for a stream."""
-    path, _, query = target.partition("?")
-    given = SPEC | {name.replace("_", "-"): value for name, value in headers.items()} | ({"authorization": key} if key else {})
-    pairs = [(name.encode(), value.encode()) for name, value in given.items()]
-    admitted = wire.service.admit(Request(method.encode(), path.encode(), query.encode(), pairs, peer=PEER))
-    if not isinstance(admitted, Call):
-        return admitted
-    answer = admitted.handler.answer(admitted, b"")
-    return answer if isinstance(answer, Response) else await answer
+    given = {"unleash_client_spec": "5.2.0", "authorization": key, **headers}
+    return await deltas.ask(wire.service, target, method, **given)
 
 
 async def listen(wire: Wire, target: str = STREAM, key: str = TOKEN, **headers: str) -> Listener:
-    response = await ask(wire, target, key, **headers)
-    assert isinstance(response, PartsResponse), response.body
-    return Listener(response)
+    given = {"unleash_client_spec": "5.2.0", "authorization": key, **headers}
+    return await deltas.listen(wire.service, target, **given)
 
 
 def polled(answer: Answer) -> Twin:
