@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from flagsvc.core.errors import UpstreamError
+from flagsvc.http.client.answers import Sink
 from flagsvc.proxy.upstream import Fetched, Upstream
 
 __all__ = [
@@ -81,6 +83,10 @@ class RecordingUpstream(Upstream):
     async def get_features(self, etag: str | None) -> Fetched:
         """Return what the source gives."""
         return await self.source.fetch(etag)
+
+    async def follow_stream(self, last_id: str, open_sink: Callable[[], Sink]) -> None:
+        """Refuse: there is no stream."""
+        raise UpstreamError("not-found", "there is no stream", status=404)
 
     async def register(self, payload: Mapping[str, object]) -> None:
         """Record a registration."""

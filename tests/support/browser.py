@@ -60,10 +60,13 @@ class Browser:
         self._tabs: list[str] = []
         self.events: list[dict[str, Any]] = []
 
-    def open(self) -> None:
-        """Open an empty page in a new tab, and have everything told that happens in it."""
+    def open(self, *, window: bool = False) -> None:
+        """Open an empty page in a new tab, and have everything told that happens in it.
+
+        The tabs of a window hide each other. With `window` the tab has a window of its own.
+        """
         self._session = None
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        target = self.call("Target.createTarget", url="about:blank", newWindow=window)["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self._tabs.append(self._session)
         for domain in ("Page", "Runtime", "Log", "Network", "Security"):

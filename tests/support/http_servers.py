@@ -69,7 +69,7 @@ class _Handler(BaseHTTPRequestHandler):
             lines.append(f"Content-Length: {len(reply.body)}")
         self.wfile.write("\r\n".join([*lines, "", ""]).encode("latin-1") + reply.body)
 
-    do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = _serve  # noqa: N815 - the names http.server looks for
+    do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_OPTIONS = _serve  # noqa: N815 - the names http.server looks for
 
     def log_message(self, format: str, *args: object) -> None:
         """Print nothing."""

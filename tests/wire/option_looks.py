@@ -32,7 +32,9 @@ from support.aio import GIVEN_UP_S, fate, until
 from support.loopback import reply, silence, tunnel
 from support.processes import answers
 from support.processes import ask as fetch
-from support.scene import KEY, Scene
+from support.scene import KEY, Proxy, Scene
+from support.streams import STREAM_HEAD
+from support.upstream_faults import then_silence
 
 DAY_S = 86_400.0
 AGES_S = 1000.0
@@ -127,6 +129,29 @@ async def pace_of_polls(scene: Scene, options: ProxyOptions) -> object:
     return scene.upstream.requests[0].headers["unleash-interval"], pauses
 
 
+async def streams(scene: Scene, options: ProxyOptions) -> object:
+    """See whether the upstream is asked for a stream that it offers, and whether the metrics tell that it is open."""
+    scene.replies["streaming"] = then_silence(STREAM_HEAD)
+    async with scene.proxy(options) as proxy:
+        await scene.next_poll()
+        await until(lambda: options.upstream_mode == "polling" or scene.received("streaming"))
+        await until(lambda: options.upstream_mode == "polling" or has_opened(proxy))
+        return len(scene.received("streaming")), await proxy.sample("flagsvc_upstream_streaming")
+
+
+async def has_opened(proxy: Proxy) -> bool:
+    """Return whether a stream of the upstream is open."""
+    return await proxy.sample("flagsvc_upstream_streaming") == 1
+
+
+async def level_of_no_stream(scene: Scene, options: ProxyOptions) -> object:
+    """See at which level the log tells that the upstream offers no stream."""
+    scene.replies["streaming"] = reply(404)
+    async with scene.proxy(options):
+        await until(lambda: [line for line in scene.log if "polled without a stream" in line])
+    return [line.split()[1].lower() for line in scene.log if "polled without a stream" in line]
+
+
 async def readiness(scene: Scene, options: ProxyOptions) -> object:
     """See whether a proxy that was ready still is, and still answers, when the upstream has been away for a day."""
     async with scene.proxy(options) as proxy:
@@ -150,10 +175,12 @@ async def route_of_polls(scene: Scene, options: ProxyOptions) -> object:
     if options.flagsvc_url.startswith("https:"):
         scene.other.script(tunnel)
     async with scene.proxy(options):
-        pass
+        await until(
+            lambda: [each for each in (*scene.other.requests, *scene.upstream.requests) if each.path.endswith("/streaming")]
+        )
     asked = [request for request in scene.other.requests if request.path != "/api/client/register"]
     place = scene.upstream.url.partition("://")[2]
-    return [f"{request.method} {request.target}".replace(place, "UPSTREAM") for request in asked]
+    return sorted({f"{request.method} {request.target}".replace(place, "UPSTREAM") for request in asked})
 
 
 def first_attempt(reason: str = "") -> Observe:
@@ -415,9 +442,9 @@ def upstream_headers(*names: str) -> Observe:
 
     async def look(scene: Scene, options: ProxyOptions) -> object:
         async with scene.proxy(options) as proxy:
-            await until(lambda: scene.received("register"))
+            await until(lambda: scene.received("register") and scene.received("streaming"))
             await proxy.named("on")
-        assert len(scene.upstream.requests) == 3
+        assert len(scene.upstream.requests) == 4
         return {tuple(request.headers.get(name) for name in names) for request in scene.upstream.requests}
 
     return look

@@ -64,7 +64,7 @@ async def impact_metrics(scene: Scene, options: ProxyOptions) -> object:
 KEYS = statuses(*(ask("/proxy", {"authorization": key}) for key in ("one", "two", "unknown")))
 AUTHENTICATED = see.upstream_headers("x-upstream-key", "authorization")
 NO_POLLS, NO_METRICS = {"refreshInterval": "0"}, {"metricsInterval": "0"}
-FORWARDED = ["GET http://UPSTREAM/api/client/features"]
+FORWARDED = [f"GET http://UPSTREAM/api/client/{what}" for what in ("features", "streaming")]
 THREE = (toggle("one"), toggle("two"), toggle("three"))
 
 REQUIRED = (
@@ -116,6 +116,8 @@ UPSTREAM = (
     ),
     Row("refreshInterval", "2500", see.pace_of_polls, ("2500", [2.5, 2.5]), ("5000", [5.0, 5.0]), beside=NO_METRICS),
     Row("refreshInterval", "0", see.pace_of_polls, ("0", []), ("5000", [5.0, 5.0]), beside=NO_METRICS),
+    Row("upstreamMode", "polling", see.streams, (0, 0.0), (1, 1.0), beside=NO_METRICS),
+    Row("upstreamMode", "streaming", see.level_of_no_stream, ["warn"], ["info"], beside=NO_METRICS),
     Row(
         "projectName",
         "shop",

@@ -52,8 +52,8 @@ class DocumentError(FlagsvcError):
 class UpstreamError(FlagsvcError):
     """The upstream server did not give a usable answer.
 
-    `kind` is one of `network`, `forbidden`, `unauthorized`, `not-found`, `throttled`, `server`, `document`, `unexpected`. `status`
-    is the HTTP status, if there was an answer. `retry_after` is the seconds that the server asked to wait, if it did.
+    `kind` is one of `network`, `silent`, `forbidden`, `unauthorized`, `not-found`, `throttled`, `server`, `document`, `unexpected`.
+    `status` is the HTTP status, if there was an answer. `retry_after` is the seconds that the server asked to wait, if it did.
     """
 
     def __init__(self, kind: str, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:

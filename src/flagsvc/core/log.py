@@ -304,12 +304,13 @@ class OutageLog:
 
     A failure of the same kind and status as the last one is written at level debug, a different failure at level warn. A refused
     token is written at level error, because only a person can fix it. The recovery is written at level warn: a log that shows that
-    an outage began also shows that it ended.
+    an outage began also shows that it ended. With `is_quiet` all of this is written at level info, because nothing is worse for it.
     """
 
-    def __init__(self, log: Logger, failed: str, recovered: str) -> None:
+    def __init__(self, log: Logger, failed: str, recovered: str, *, is_quiet: bool = False) -> None:
         """Take the logger, and the events to write for a failure and for the recovery."""
         self._log = log
+        self._is_quiet = is_quiet
         self._failed = failed
         self._recovered = recovered
         self._current: tuple[str, int | None] | None = None
@@ -319,6 +320,7 @@ class OutageLog:
         kind = error.kind if isinstance(error, UpstreamError) else type(error).__name__
         status = error.status if isinstance(error, UpstreamError) else None
         write_change = self._log.error if kind == "unauthorized" else self._log.warn
+        write_change = self._log.info if self._is_quiet else write_change
         write = self._log.debug if self._current == (kind, status) else write_change
         write(self._failed, error=describe_error(error), kind=kind)
         self._current = (kind, status)
@@ -326,5 +328,5 @@ class OutageLog:
     def log_recovery(self) -> None:
         """Write that the task works again, if there was an outage."""
         if self._current is not None:
-            self._log.warn(self._recovered)
+            (self._log.info if self._is_quiet else self._log.warn)(self._recovered)
         self._current = None

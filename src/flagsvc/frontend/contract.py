@@ -30,7 +30,7 @@ from flagsvc.core.log import Logger
 from flagsvc.engine.compile import CompileOptions, Compiler, compile_document
 from flagsvc.frontend.report_store import APP_NAME, WRITE_INTERVAL_S, FrontendCaller, FrontendReport, ReportStore, unavailable
 from flagsvc.http import http_errors
-from flagsvc.http.call import SDK, Answer, Call, Handler
+from flagsvc.http.call import SDK, Answer, Call, FunctionHandler, Handler
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import OPTIONS, HttpError, Response
 from flagsvc.http.metrics import UNMATCHED, method_label
@@ -40,10 +40,10 @@ from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.build import Surroundings
 from flagsvc.proxy.api.client import DONE, Register, read_metrics
-from flagsvc.proxy.api.dialects import FLAGS_PATH, FRONTEND, FRONTEND_PREFIX, OFREP, OFREP_STREAM, ONE_FLAG
+from flagsvc.proxy.api.dialects import FLAGS_PATH, FRONTEND, FRONTEND_PREFIX, LIVE, OFREP, OFREP_STREAM, ONE_FLAG
 from flagsvc.proxy.api.ofrep import STATE_SUFFIX
 from flagsvc.proxy.api.openapi import operation
-from flagsvc.proxy.api.query import single_slashes
+from flagsvc.proxy.api.query import fold_path, single_slashes
 from flagsvc.proxy.api.route import Auth, Dialect, ProxyRoute
 from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE, ScopedHolder, ScopedServices
 from flagsvc.proxy.api.service import DISCARDED_DIGITS, Service
@@ -72,8 +72,9 @@ OPERATIONS = {
     ("POST", f"{FRONTEND_PREFIX}/client/metrics"): "registerFrontendMetrics",
     ("POST", f"{FRONTEND_PREFIX}/client/register"): "registerFrontendClient",
     ("GET", f"{FRONTEND_PREFIX}/stream"): "streamFrontendChanges",
+    ("GET", LIVE): "getFrontendLiveModule",
 }
-"""Method and path of each row of the real server → its operationId."""
+"""Method and path of each row → its operationId, that of the real server where it has the row."""
 OFREP_OPERATIONS = {
     ("POST", FLAGS_PATH): "ofrepEvaluateFlags",
     ("POST", f"{ONE_FLAG}{{name}}"): "ofrepEvaluateFlag",
@@ -118,11 +119,12 @@ def make_dialects(
 
 def describe(row: ProxyRoute) -> Operation:
     """Return the operation of a row for the OpenAPI document."""
-    made = operation(replace(row, auth=Auth.CLIENT, tag=TAGS[row.dialect]), ServiceSettings(client_keys=()))
+    auth, schemes = (Auth.NONE, ()) if row.path == LIVE else (Auth.CLIENT, (FRONTEND_TOKEN,))
+    made = operation(replace(row, auth=auth, tag=TAGS[row.dialect]), ServiceSettings(client_keys=()))
     answers = {status: answer for status, answer in made.answers.items() if status not in UNLIMITED}
     shapes = tuple(each for each in (row.body, row.result, row.error) if each is not None)
     return made._replace(
-        name=(OPERATIONS | OFREP_OPERATIONS)[row.method, row.path], schemes=(FRONTEND_TOKEN,), answers=answers, shapes=shapes
+        name=(OPERATIONS | OFREP_OPERATIONS)[row.method, row.path], schemes=schemes, answers=answers, shapes=shapes
     )
 
 
@@ -188,6 +190,11 @@ def is_one_flag(call: Call) -> bool:
 def is_stream_of_tickets(call: Call) -> bool:
     """Return whether a call asks for the stream that a ticket opens."""
     return single_slashes(call.request.path).lower().endswith(OFREP_STREAM.encode())
+
+
+def is_module(call: Call) -> bool:
+    """Return whether a call asks for the JavaScript module, which needs no token."""
+    return fold_path(single_slashes(call.request.path)).endswith(LIVE.encode())
 
 
 class StoredMetrics(Handler):
@@ -397,6 +404,9 @@ class FrontendContract(Contract):
         self._anyone.check_size(call)
         if call.request.method == OPTIONS:
             return self._anyone.check_head(call)
+        if is_module(call):
+            call.handler = FunctionHandler(self._answer_anyone)
+            return self._anyone.check_head(call)
         token = self._find_token(call)
         service = self.environments.find_current(token)
         call.handler = FrontendCaller(token, partial(self._answer, token, service))
@@ -446,6 +456,10 @@ class FrontendContract(Contract):
             return self._answer_later(token, call, body)
         answer = service.answer(call, body)
         return self._count(call, answer) if isinstance(answer, Response) else self._count_later(call, answer)
+
+    def _answer_anyone(self, call: Call, body: bytes) -> Answer:
+        """Return the response to a call that needs no token. Never raises."""
+        return self._count(call, cast(Response, self._anyone.answer(call, body)))
 
     async def _answer_later(self, token: ClientToken, call: Call, body: bytes) -> Response:
         """Return the response when the last change is compiled."""

@@ -11,8 +11,9 @@ import json
 import platform
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from urllib.parse import quote, urlencode
 
 from flagsvc.core.certificates import WatchedFiles
@@ -21,7 +22,8 @@ from flagsvc.core.errors import ConfigurationError, UpstreamError
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.core.version import VERSION
 from flagsvc.http.client.addresses import MOST_REDIRECTS, REDIRECTS, base_of, redirected, shown
-from flagsvc.http.client.answers import Answer, Fetched, Limits, failure
+from flagsvc.http.client.answers import Answer, Fetched, Limits, Sink, failure
+from flagsvc.http.client.event_stream import EVENT_STREAM, is_event_stream
 from flagsvc.http.client.outbound import Outbound
 from flagsvc.http.client.sealing import sealed
 from flagsvc.http.client.transport import Transport
@@ -45,6 +47,7 @@ __all__ = [
 
 
 FEATURES = "/client/features"
+STREAMING = "/client/streaming"
 REGISTER = "/client/register"
 METRICS = "/client/metrics"
 VALIDATE = "/edge/validate"
@@ -52,6 +55,9 @@ API_PATHS = ("/api", "/proxy")
 """What the path of an API ends with. The route of VALIDATE is beside it, not below it."""
 REFUSING = (401, 403)
 """The statuses that refuse a token."""
+NO_STREAM = "the upstream offers no stream"
+SILENCE_S = 45.0
+"""The most seconds without a byte of a stream. Servers send a comment every 15 to 20 seconds."""
 REFUSED_QUESTION = "the upstream refused a question about tokens, which is sent without a token"
 MAY_NEED_HEADERS = "; if something before the upstream wants credentials, set upstreamHeaders"
 Header = tuple[str, bytes]
@@ -102,7 +108,7 @@ class UpstreamSettings:
 
 
 class Upstream:
-    """The upstream's client API: `get_features`, `register`, `send_metrics`.
+    """The upstream's client API: `get_features`, `follow_stream`, `register`, `send_metrics`.
 
     Every failure is an UpstreamError. Neither it nor its traceback contains the token. The address is used as it was given. If
     that answers 404 or a web page, the address with `/api` is tried once. The first address that works is kept.
@@ -124,16 +130,38 @@ class Upstream:
     @sealed
     async def get_features(self, etag: str | None) -> Fetched:
         """Return the configuration document, or that the document with `etag` is still current. Raises UpstreamError."""
-        query = urlencode(self._options.filters(), quote_via=quote, safe="")
         headers = [("unleash-interval", b"%d" % self._options.refresh_interval)]
         if etag is not None:
             headers.append(("if-none-match", header_value(etag)))
-        answer, url = await self._ask("GET", f"{FEATURES}?{query}" if query else FEATURES, headers)
+        answer, url = await self._ask("GET", self._filtered(FEATURES), headers)
         if answer.status == 304 and etag is not None:
             return Fetched(None, etag)
         if answer.status != 200 or answer.html:
             raise self._failure(answer, url)
         return Fetched(answer.body, answer.headers.get("etag"))
+
+    @sealed
+    async def follow_stream(self, last_id: str, open_sink: Callable[[], Sink]) -> None:
+        """Open the stream of changes, and return when the upstream has ended it (behaviour: Following the upstream).
+
+        `last_id` is the id of the last event, or of the document that is here; empty for none. If the upstream answers with a
+        stream, `open_sink` makes what takes its bytes. Raises UpstreamError if there is no stream, or if it breaks or is silent.
+        """
+
+        def keep(status: int, headers: Mapping[str, str]) -> Sink | None:
+            return open_sink() if status == 200 and is_event_stream(headers) else None
+
+        headers = [pair for pair in self._headers if pair[0] not in ("accept", "accept-encoding")]
+        headers += [("accept", EVENT_STREAM.encode()), ("accept-encoding", b"identity"), ("cache-control", b"no-store")]
+        headers += [("last-event-id", header_value(last_id))] if last_id else []
+        transport = await self._open()
+        send = partial(transport.stream, headers=headers, keep=keep, silence_s=SILENCE_S)
+        url = self._bases()[0] + self._filtered(STREAMING)
+        answer = await follow(send, url)
+        if answer.status != 200:
+            raise self._failure(answer, url)
+        if not is_event_stream(answer.headers):
+            raise UpstreamError("unexpected", f"{NO_STREAM}: another kind of answer from `{shown(url)}`", status=200)
 
     @sealed
     async def register(self, payload: Mapping[str, object]) -> None:
@@ -175,6 +203,11 @@ class Upstream:
         before, self._headers = self._headers, headers
         return headers != before
 
+    def _filtered(self, path: str) -> str:
+        """Return the path with the filters as its query, if there are any."""
+        query = urlencode(self._options.filters(), quote_via=quote, safe="")
+        return f"{path}?{query}" if query else path
+
     async def _post(self, path: str, payload: Mapping[str, object]) -> None:
         content = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         headers = [("unleash-interval", b"%d" % self._options.metrics_interval), ("content-type", b"application/json")]
@@ -202,8 +235,8 @@ class Upstream:
         """Return the answer and its base address, and keep the address that works."""
         transport, every = await self._open(), [*self._headers, *headers]
         for base in self._bases():
-            url = base + path
-            answer = await follow(transport, method, url, every, content)
+            url, send = base + path, partial(transport.send, method, headers=every, content=content)
+            answer = await follow(send, url, MOST_REDIRECTS if method == "GET" else 0)
             if not answer.astray:
                 break
         if answer.worked and self._base is None:
@@ -278,18 +311,18 @@ def read_validated(answer: Answer, url: str) -> list[object]:
     return told
 
 
-async def follow(transport: Transport, method: str, url: str, headers: Sequence[Header], content: bytes | None = None) -> Answer:
-    """Send a request and return the answer. A GET follows redirects within the same origin.
+async def follow(send: Callable[[str], Awaitable[Answer]], url: str, most: int = MOST_REDIRECTS) -> Answer:
+    """Send a request and return the answer. At most so many redirects within the same origin are followed.
 
     Any other redirect would send the token to another server, so it raises UpstreamError of kind `unexpected`. A POST is never
     redirected.
     """
-    answer = await transport.send(method, url, headers, content)
-    for _ in range(MOST_REDIRECTS if method == "GET" else 0):
+    answer = await send(url)
+    for _ in range(most):
         if answer.status not in REDIRECTS:
             break
         url = redirected(url, answer)
-        answer = await transport.send(method, url, headers)
+        answer = await send(url)
     return answer
 
 
@@ -305,7 +338,7 @@ async def download(url: str, *, authorization: str | None, trust: Trust, outboun
     if authorization:
         headers.append(("authorization", header_value(authorization)))
     try:
-        answer = await follow(transport, "GET", url, headers)
+        answer = await follow(partial(transport.send, "GET", headers=headers), url)
     finally:
         await transport.aclose()
     if answer.status != 200 or answer.html:

@@ -28,6 +28,10 @@ ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
         "maxStaleness with refreshInterval 0: upstream is asked once only, so the proxy will say that it is not ready",
     ),
     (
+        lambda values: values["upstreamMode"] == "streaming" and values["refreshInterval"] == 0,
+        "upstreamMode streaming with refreshInterval 0: upstream is asked once only, so there is no stream",
+    ),
+    (
         lambda values: is_gitlab(values["flagsvcUrl"]) and not values["environment"],
         "GitLab answers for one environment: set environment (FLAGSVC_ENVIRONMENT) to its name, otherwise flagsvcAppName is taken",
     ),

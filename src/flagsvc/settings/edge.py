@@ -53,7 +53,6 @@ REDIS = "FLAGSVC_STORAGE, one URL: redis://user:password@host:6379"
 PEM = "FLAGSVC_UPSTREAM_CERT and FLAGSVC_UPSTREAM_KEY, in PEM form"
 SCRAPE = "let Prometheus scrape /metrics at FLAGSVC_ADMIN_ADDRESS"
 OBSERVE = "JSON_LOGGER=true and the metrics say what happens"
-POLLS = "flagsvc polls for whole documents, and open upstreams offer nothing else"
 PRIVATE = "flagsvc shows no configuration and no tokens, and metrics at FLAGSVC_ADMIN_ADDRESS alone where it is set"
 HEALTH = "`flagsvc health` takes the address from the configuration of the proxy"
 REMOVED = "newer versions of Edge do not read it either"
@@ -131,8 +130,8 @@ ROWS: tuple[EdgeVariable, ...] = (
     EdgeVariable("PEM_CERT_FILE", SAME, "FLAGSVC_UPSTREAM_CERT, a file with certificate and key", ("upstreamCert",)),
     EdgeVariable("PKCS12_IDENTITY_FILE", ABSENT, f"convert it to {PEM}"),
     EdgeVariable("PKCS12_PASSPHRASE", ABSENT, "if the key in PEM form has a password, set FLAGSVC_UPSTREAM_KEY_PASSWORD"),
-    EdgeVariable("STREAMING", ABSENT, POLLS, takes=SWITCH, common=True),
-    EdgeVariable("DELTA", ABSENT, POLLS, takes=SWITCH, common=True),
+    EdgeVariable("STREAMING", NEEDLESS, "a stream of the upstream is followed where there is one", takes=SWITCH, common=True),
+    EdgeVariable("DELTA", NEEDLESS, "whole documents are fetched, and only when they have changed", takes=SWITCH, common=True),
     EdgeVariable("BACKUP_FOLDER", COMBINED, "FLAGSVC_STORAGE=file:///folder"),
     EdgeVariable("REDIS_URL", COMBINED, "FLAGSVC_STORAGE=redis://host:6379"),
     EdgeVariable("REDIS_HOST", COMBINED, REDIS, common=True),

@@ -16,6 +16,7 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.frontend.contract import make_frontend
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Request
+from flagsvc.proxy.api.live import read_module
 from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.settings.server import ServerOptions
@@ -242,9 +243,21 @@ def test_metrics_and_documentation(client: AppClient) -> None:
         if path.startswith(PATH)
         for operation in methods.values()
     }
-    operations = ("getFrontendFeatures", "getFrontendApiFeaturesWithPost", "registerFrontendMetrics", "registerFrontendClient")
-    assert found == {name: [{"frontendToken": []}] for name in operations}
+    evaluating = ("getFrontendFeatures", "getFrontendApiFeaturesWithPost", "streamFrontendChanges")
+    reporting = ("registerFrontendMetrics", "registerFrontendClient")
+    keyed: dict[str, list[dict[str, list[str]]]] = {name: [{"frontendToken": []}] for name in (*evaluating, *reporting)}
+    assert found == {**keyed, "getFrontendLiveModule": []}
     assert "FrontendToggles" in described["components"]["schemas"]
+
+
+def test_anybody_reads_the_module(client: AppClient) -> None:
+    """The module for pages needs no token, and its requests are counted."""
+    answer = client.get(f"{PATH}/live.js", token=None)
+    assert (answer.status, answer.body, answer.headers["access-control-allow-origin"]) == (200, read_module(), "*")
+    assert client.get(f"{PATH}/live.js", token=None, headers={"If-None-Match": answer.headers["etag"]}).status == 304
+    assert client.ask("POST", f"{PATH}/live.js", token=None).status == 405
+    counted = client.get("/internal-backstage/prometheus", token=None).body.decode()
+    assert 'flagsvc_http_requests_total{method="GET",route="/api/frontend/live.js",status="200"} 1.0' in counted
 
 
 def test_nothing_about_a_user_is_logged(client: AppClient) -> None:

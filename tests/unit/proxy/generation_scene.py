@@ -46,10 +46,10 @@ class FakeFeed(Feed):
         if self.error is not None:
             raise self.error
 
-    def use_token(self, token: str) -> None:
-        if token != self.token:
+    def use_options(self, options: ProxyOptions) -> None:
+        if options.flagsvc_api_token != self.token:
             self.calls.append("token")
-        self.token = token
+        self.token = options.flagsvc_api_token
 
     def serve(self, *toggles: str) -> None:
         """Have a configuration with these toggles, by default with a toggle of the environment's name."""

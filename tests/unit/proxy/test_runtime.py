@@ -73,7 +73,7 @@ def test_nothing_is_inherited_from_another_upstream(document: Path) -> None:
 def test_every_loop_is_counted(document: Path) -> None:
     """What faces the upstream tells how often it failed, and the metrics have it; a file has no one to report to."""
     made = only(ProxyRuntime(make_setup(options())))
-    assert made.restarts() == {"polling": 0, "usage": 0}
+    assert made.restarts() == {"polling": 0, "streaming": 0, "usage": 0}
     setup = make_setup(options(flagsvc_url=document.as_uri()))
     setup.loops["reload"] = Mock(restarts=3)
     alone = ProxyRuntime(setup)

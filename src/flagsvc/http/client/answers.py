@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from typing import Protocol
 
 from flagsvc.core.errors import UpstreamError
 
@@ -105,6 +106,21 @@ def seconds_until(date: str, now: float) -> float:
         return parsedate_to_datetime(date).timestamp() - now
     except (ValueError, OverflowError):
         return math.nan
+
+
+def coding_of(headers: Mapping[str, str]) -> str:
+    """Return the Content-Encoding of an answer in lower case; empty without one."""
+    return headers.get("content-encoding", "").strip().lower()
+
+
+class Sink(Protocol):
+    """What takes the bytes of one answer as they arrive."""
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes. An UpstreamError ends the answer."""
+
+    def finish(self) -> bytes:
+        """Return what is kept of the whole body. Raises UpstreamError."""
 
 
 class Body:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import httptools
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.http.client.answers import Answer, Body
+from flagsvc.http.client.answers import Answer, Sink
 
 MAX_HEAD = 65_536
 """The most bytes of an answer's head, and of chunk extensions and trailers, which the parser would collect."""
@@ -28,8 +28,8 @@ milliseconds.
 """
 
 
-Keep = Callable[[int, str], Body | None]
-"""Makes the collector of a body from the status and the content coding; None if the body is not needed."""
+Keep = Callable[[int, Mapping[str, str]], Sink | None]
+"""Makes what takes a body from the status and the headers; None if the body is not needed."""
 
 
 class BrokenError(Exception):
@@ -46,7 +46,7 @@ class BrokenError(Exception):
 
 
 class Exchange:
-    """The answer to one request. `keep` makes the collector of a body that is needed; other bodies are discarded.
+    """The answer to one request. `keep` makes what takes a body that is needed; other bodies are discarded.
 
     The parser calls the `on_` methods. `headed` is done with the head, `finished` with the whole answer; both get the error if
     there is one.
@@ -58,7 +58,7 @@ class Exchange:
         self.finished: asyncio.Future[None] = loop.create_future()
         self.status = 0
         self.headers: dict[str, str] = {}
-        self.body: Body | None = None
+        self.body: Sink | None = None
         self.reusable = False
         self.touched: Callable[[], None] = idle
         self._keep = keep
@@ -146,7 +146,7 @@ class Exchange:
         self.status = status
         self.reusable = self._parser.should_keep_alive()
         try:
-            self.body = self._keep(status, self.headers.get("content-encoding", "").strip().lower())
+            self.body = self._keep(status, self.headers)
         except UpstreamError as error:
             self.fail(error)
         settle(self.headed)
@@ -343,7 +343,7 @@ def idle() -> None:
     """Do nothing."""
 
 
-def nothing_kept(status: int, coding: str) -> Body | None:
+def nothing_kept(status: int, headers: Mapping[str, str]) -> Sink | None:
     return None
 
 

@@ -7,12 +7,13 @@ header, so that the token cannot reach a log.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from flagsvc.core.errors import ConfigurationError, UnreachableError, UpstreamError
 from flagsvc.http.client.addresses import host_header, target_of
-from flagsvc.http.client.answers import Answer, Body, Limits
+from flagsvc.http.client.answers import Answer, Body, Limits, Sink, coding_of
 from flagsvc.http.client.connection import BrokenError, ClientConnection, Keep, nothing_kept
 from flagsvc.http.client.dialling import DialRoute, Refusal, basic, in_words, no_refusal, route_to
 from flagsvc.http.client.trust import Trust
@@ -36,6 +37,7 @@ class Transport:
         self._shown = shown
         self._limits = limits
         self._kept: list[ClientConnection] = []
+        self._streams: set[ClientConnection] = set()
         self._closed = False
         self._places = asyncio.Semaphore(MOST_CONNECTIONS)
         try:
@@ -66,10 +68,36 @@ class Transport:
         """
         reads = reads or method == "GET"
         keep = self._collector if whole else self._collector_of_success if reads else nothing_kept
-        try:
+        with self._errors():
             request = self._written(method, url, headers, content)
             async with asyncio.timeout(self._limits.total_s), self._places:
                 return await self._exchange(reads, keep, request)
+
+    async def stream(self, url: str, headers: Sequence[Header], keep: Keep, silence_s: float) -> Answer:
+        """Send a GET, and return its answer when its body has ended. What `keep` makes takes the body as it arrives.
+
+        The answer has a connection of its own, and no time limit but one: at most `silence_s` seconds between two pieces. Redirects
+        are not followed. Raises what `send` does, and UpstreamError of kind `silent` if nothing comes for so long.
+        """
+        with self._errors():
+            request = self._written("GET", url, headers, None)
+            connection = await self._dialled()
+            self._streams.add(connection)
+            try:
+                if self._closed:
+                    raise BrokenError("the session has ended", unsent=True)
+                return await connection.ask(request, keep, silence_s)
+            except TimeoutError:
+                raise BrokenError(f"nothing has come for {silence_s:g} s", "silent") from None
+            finally:
+                self._streams.discard(connection)
+                connection.abort()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn every failure of an exchange into an UpstreamError."""
+        try:
+            yield
         except BrokenError as error:
             kind = UnreachableError if error.unsent else UpstreamError
             raise kind(error.kind, f"`{self._shown}`: {error}") from None
@@ -82,13 +110,14 @@ class Transport:
             raise UnreachableError("network", f"`{self._shown}`: the request cannot be written as HTTP") from None
 
     async def aclose(self) -> None:
-        """Close all connections. One with a pending answer is closed when the answer has arrived.
+        """Close all connections. One with a pending answer is closed when the answer has arrived, but a stream now.
 
         On a kept connection nothing is under way, so TLS does not wait for a farewell: the event loop may end now.
         """
         self._closed = True
-        while self._kept:
-            self._kept.pop().abort()
+        for connection in (*self._kept, *self._streams):
+            connection.abort()
+        self._kept.clear()
 
     def _written(self, method: str, url: str, headers: Sequence[Header], content: bytes | None) -> bytes:
         """Return the encoded request. User and password of a URL become its Authorization."""
@@ -125,12 +154,12 @@ class Transport:
             connection.close()
         return answer
 
-    def _collector(self, status: int, coding: str) -> Body:
-        return Body(coding, self._limits.max_bytes, self._shown)
+    def _collector(self, status: int, headers: Mapping[str, str]) -> Sink:
+        return Body(coding_of(headers), self._limits.max_bytes, self._shown)
 
-    def _collector_of_success(self, status: int, coding: str) -> Body | None:
+    def _collector_of_success(self, status: int, headers: Mapping[str, str]) -> Sink | None:
         """Return the collector for the body of a successful answer."""
-        return self._collector(status, coding) if status == 200 else None
+        return self._collector(status, headers) if status == 200 else None
 
     def _taken(self) -> ClientConnection | None:
         """Return the connection that was used last, if one is kept and usable."""

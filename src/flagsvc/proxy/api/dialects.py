@@ -20,6 +20,7 @@ from flagsvc.proxy.api.client import Features, Metrics, Register
 from flagsvc.proxy.api.delta_routes import ClientDelta, ClientStreaming
 from flagsvc.proxy.api.evaluation import Listing, Lookup, SingleLookup
 from flagsvc.proxy.api.impact import make_browser_impact
+from flagsvc.proxy.api.live import LiveModule
 from flagsvc.proxy.api.ofrep import Bulk, BulkShape, FlagShape, OfrepFormat, OneFlag, StateShape
 from flagsvc.proxy.api.operations import OPERATIONS, WELCOME
 from flagsvc.proxy.api.route import TEXT, Auth, Condition, Dialect, DialectParts, Limit, ProxyRoute
@@ -82,6 +83,12 @@ OPENS_STREAM: Columns = {
     "media": EVENT_STREAM.decode(),
     "condition": STREAMS_ON,
 }
+SERVES_MODULE: Columns = {
+    "handler": "live",
+    "summary": "Read the JavaScript module that lets SDKs in pages follow the stream",
+    "media": "text/javascript",
+    "always": True,
+}
 DROPPED = "Names of toggles and variants that the configuration does not know are dropped and counted."
 IN_QUERY = "for a context in the query string"
 IN_BODY = "for a context in the body"
@@ -95,6 +102,7 @@ def make_handlers(report: Shape) -> dict[str, Callable[[DialectParts], Handler]]
         "lookup": lambda parts: Lookup(parts.evaluator, False),
         "lookup-all": lambda parts: Lookup(parts.evaluator, True),
         "stream": KeyStream,
+        "live": lambda parts: LiveModule(parts.answers),
         "metrics": lambda parts: Metrics(parts.usage, parts.answers, report, make_browser_impact(parts.settings, parts.holder)),
         "register": lambda parts: Register(parts.answers),
     }
@@ -167,6 +175,7 @@ PROXY = Dialect(
         ),
         ProxyRoute(path="/proxy/client/register", tag="clients", **REGISTERS),
         ProxyRoute(path="/proxy/stream", tag="clients", **OPENS_STREAM),
+        ProxyRoute(path="/proxy/live.js", tag="clients", **SERVES_MODULE),
         ProxyRoute(path="/proxy/client/features", tag="clients", **READS_DOCUMENT),
     ),
     handlers={
@@ -184,6 +193,7 @@ PROXY = Dialect(
 FRONTEND_PREFIX = "/api/frontend"
 FRONTEND_ALIAS = "/api/proxy"
 SINGLE = f"{FRONTEND_PREFIX}/features/"
+LIVE = f"{FRONTEND_PREFIX}/live.js"
 SDK_URLS = "the URL for SDKs in browsers and apps is `{base}/api/frontend`, and for server-side SDKs `{base}/api`"
 
 VARIANT = Named(
@@ -256,6 +266,7 @@ FRONTEND_ROUTES = (
     ),
     *evaluations(f"{SINGLE}{{name}}", ("single", "single"), "one toggle by its name", result=TOGGLE, tag="frontend"),
     ProxyRoute(path=f"{FRONTEND_PREFIX}/stream", tag="frontend", **OPENS_STREAM),
+    ProxyRoute(path=LIVE, tag="frontend", **SERVES_MODULE),
     *reporting(FRONTEND_PREFIX),
     *reporting(f"{FRONTEND_PREFIX}/all"),
 )

@@ -276,6 +276,32 @@ KEPT: tuple[Row, ...] = (
         lambda of: by_name(of.holder.event_counts),
         ("event",),
     ),
+    gauge(
+        "flagsvc_upstream_streaming",
+        "1 while a stream of the upstream is open, 0 while it is polled.",
+        lambda of: float(of.holder.stream.is_open),
+    ),
+    counter("flagsvc_upstream_streams", "Streams of the upstream that were opened.", lambda of: of.holder.stream.opened),
+    counter(
+        "flagsvc_upstream_fallbacks",
+        "Times a stream was open and has ended, so that the upstream was polled until the next one.",
+        lambda of: of.holder.stream.fallbacks,
+    ),
+    Row(
+        "flagsvc_upstream_stream_events",
+        "counter",
+        "Events of the streams: unleash-connected, unleash-updated, fetch-mode and other.",
+        lambda of: by_name(of.holder.stream.events),
+        ("event",),
+    ),
+    Row(
+        "flagsvc_upstream_stream_ends",
+        "counter",
+        "Streams that have ended (closed, broken, silent, polling, renewed) or were not opened (not-offered, throttled, server,"
+        " unreachable).",
+        lambda of: by_name(of.holder.stream.ends),
+        ("reason",),
+    ),
     Row(
         "flagsvc_loop_restarts",
         "counter",

@@ -15,6 +15,7 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.etag import short_revision
 from flagsvc.proxy.configuration.lifecycle import POLL_EVENTS, Event, State
 from flagsvc.proxy.configuration.retire import retire
+from flagsvc.proxy.configuration.stream_notes import StreamNotes
 
 MARKED: Final = re.compile(rb'"meta":\{"revisionId":\d+,"etag":"\\"([0-9a-f]{16}):\d+:v1\\"","queryHash":"[0-9a-f]{16}"\}\}$')
 """The end of a document of our flag server. It has the digest of the flags."""
@@ -83,8 +84,8 @@ class Holder:
 
     `checked_at` is the moment of the last successful check of the upstream, in seconds of `Clock.monotonic`, or None. The
     configuration was current then. `failures` counts the failed checks since, and `event_counts` the results of all checks.
-    `parts` are told when another configuration is served, and `on_state` the former and the new state when that changes.
-    `ask_upstream` polls the upstream now; where another process polls, it does nothing.
+    `parts` are told when another configuration is served, and `on_state` the former and the new state when that changes. `stream`
+    tells how news of the upstream arrive. `ask_upstream` polls the upstream now; where another process polls, it does nothing.
     """
 
     def __init__(self) -> None:
@@ -101,6 +102,7 @@ class Holder:
         self.parts: WeakSet[Part] = WeakSet()
         self.on_state: Callable[[str, str], object] | None = None
         self.ask_upstream: Callable[[], object] = lambda: None
+        self.stream = StreamNotes()
         self._ready = asyncio.Event()
         self._synchronised = asyncio.Event()
         self._tried = asyncio.Event()

@@ -311,10 +311,12 @@ class Poller:
         if pace is Pace.NORMAL and not interval and self._status.state is State.FRESH:
             return None
         interval = interval or WITHOUT_INTERVAL_S
-        if pace is Pace.NORMAL:
-            return interval
-        failures, jitter = self._status.failures, self._draw()
         retry_after = error.retry_after if isinstance(error, UpstreamError) else None
+        if isinstance(self._source, HttpSource):
+            self._source.is_patient = self._status.is_empty_pending or retry_after is not None
+        if pace is Pace.NORMAL:
+            return self._source.pause_after(interval) if isinstance(self._source, HttpSource) else interval
+        failures, jitter = self._status.failures, self._draw()
         ceiling = longest_delay(interval) if cheap is None else CHEAP_STEPS * interval
         if pace is Pace.SOON:
             return delay_while_cold(failures, jitter, interval, retry_after=retry_after, ceiling=ceiling)

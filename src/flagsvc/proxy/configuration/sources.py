@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import re
 from pathlib import Path
 
-from flagsvc.core.clock import Clock
+from flagsvc.core.clock import Clock, SystemClock
 from flagsvc.core.errors import ConfigurationError, UpstreamError
 from flagsvc.core.files import LARGEST_DOCUMENT, read_bounded
 from flagsvc.proxy.configuration.stores import file_path, is_file_url
@@ -108,35 +109,124 @@ def signature(stat: os.stat_result) -> str:
     return f"{stat.st_mtime_ns:x}-{stat.st_size:x}-{stat.st_ino:x}"
 
 
+LEAST_PAUSE_S = 0.1
+"""The fewest seconds between two polls that a stream causes. Events in between are one."""
+AGAIN_S = (0.25, 0.5, 1.0, 2.0)
+"""Seconds before each further poll for a document that a stream has told of. A replica of the upstream may get it later."""
+MARK = re.compile(r'(?:W/)?"([0-9a-f]{13})[0-9a-f]{3}:\d+:v1"')
+"""The ETag of a document of our flag server, with the digits of its event id."""
+
+
+def event_id_of(etag: str | None) -> str:
+    """Return the id of the event that announces the document with this ETag; empty if the ETag does not tell."""
+    found = None if etag is None else MARK.fullmatch(etag)
+    return "" if found is None else str(int(found[1], 16))
+
+
 class HttpSource:
-    """The features endpoint of an upstream, polled at the refresh interval, and immediately after `renew` or `poll_now`."""
+    """The features endpoint of an upstream, polled at the refresh interval, and immediately after `renew`, `poll_now` or `tell`.
+
+    `event_id` is the id of the event that would announce the document that was fetched last; empty if that is not known. While
+    a stream is open, `calm_s` is the fewest seconds between two polls that nothing has asked for. While the source `is_patient`, a
+    stream does not cause a poll. `has_failed` tells whether the last fetch has. `polled` is set after each fetch.
+    """
 
     pace: float | None = None
 
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: Upstream, clock: Clock | None = None) -> None:
         """Take the session. The caller closes it."""
+        self.event_id = ""
+        self.calm_s = 0.0
+        self.is_patient = False
+        self.has_failed = False
+        self.polled = asyncio.Event()
         self._upstream = upstream
+        self._clock = clock or SystemClock()
         self._due = asyncio.Event()
+        self._is_asked = False
+        self._polled_at = -math.inf
+        self._expected: str | None = None
+        self._told = 0
+        self._again: list[float] = []
         self._renewals = 0
         self._known = 0
+
+    @property
+    def is_renewing(self) -> bool:
+        """Whether nothing was fetched with the present token yet."""
+        return self._renewals != self._known
 
     def renew(self) -> None:
         """Poll now without an ETag, because the token has changed: documents of the old token may differ."""
         self._renewals += 1
-        self._due.set()
+        self.poll_now()
 
     def poll_now(self) -> None:
         """Poll now, also within a pause that the upstream has asked for."""
+        self._is_asked = True
+        self._due.set()
+
+    def tell(self, event_id: str | None) -> None:
+        """Poll soon, because a stream tells of the document with this event id, unless it is here already. None is for no document.
+
+        If the upstream does not have that document yet, it is asked a few times more.
+        """
+        if event_id is not None and event_id == self.event_id and not self.is_renewing:
+            return
+        if event_id is not None:
+            self._expected, self._again = event_id, list(AGAIN_S)
+        self._told += 1
         self._due.set()
 
     async def news(self) -> None:
         """Wait until a poll is requested."""
         await self._due.wait()
+        while self.is_patient and not self._is_asked:
+            self._due.clear()
+            await self._due.wait()
+        rest = self._polled_at + LEAST_PAUSE_S - self._clock.monotonic()
+        if rest > 0 and not self._is_asked:
+            await self._clock.sleep(rest)
+
+    def pause_after(self, interval: float) -> float:
+        """Return the seconds until the next poll, after one that went well. `interval` is the refresh interval."""
+        if self.is_patient:
+            return interval
+        if self._expected is not None and self._again:
+            return min(interval, self._again.pop(0))
+        self._expected = None
+        return max(interval, self.calm_s)
 
     async def fetch(self, etag: str | None) -> Fetched:
         """Return the document, or that the one with `etag` is still current. Raises UpstreamError."""
         self._due.clear()
-        renewals = self._renewals
-        fetched = await self._upstream.get_features(etag if renewals == self._known else None)
+        self._is_asked = False
+        self._polled_at = self._clock.monotonic()
+        renewals, told = self._renewals, self._told
+        try:
+            fetched = await self._upstream.get_features(etag if renewals == self._known else None)
+        except UpstreamError:
+            self.has_failed = True
+            raise
+        finally:
+            self.polled.set()
+        self.has_failed = False
         self._known = renewals
+        self._settle(fetched, told)
         return fetched
+
+    def _settle(self, fetched: Fetched, told: int) -> None:
+        """Expect nothing more if this is what a stream has told of. An upstream whose ETags do not tell has it if it is new.
+
+        `told` is what had been told before the request.
+        """
+        self.event_id = event_id_of(fetched.etag)
+        if self._expected is None:
+            return
+        if self.event_id and self._expected:
+            if self._expected == self.event_id:
+                self._expected = None
+                if not self._is_asked:
+                    self._due.clear()
+        elif fetched.body is not None and told == self._told:
+            self._expected = None

@@ -15,6 +15,7 @@ from flagsvc.engine.parse import is_included
 from flagsvc.http.client.addresses import shown
 from flagsvc.proxy.configuration import Holder, Poller, Preparer, Source, State, file_path, is_file_url
 from flagsvc.proxy.configuration.change_log import ChangeLog
+from flagsvc.proxy.configuration.follower import StreamFollower
 from flagsvc.proxy.configuration.prepare import FeatureFilter
 from flagsvc.proxy.configuration.sources import BootstrapSource, FileSource, HttpSource
 from flagsvc.proxy.configuration.stores import (
@@ -36,6 +37,7 @@ from flagsvc.proxy.usage import RecordStore, Reporter, UnsentUsage, UsageCounter
 from flagsvc.settings.environments import upstream_of_options
 from flagsvc.settings.network import is_gitlab
 from flagsvc.settings.options import ProxyOptions, with_values
+from flagsvc.settings.rows.upstream import POLLING
 from flagsvc.settings.storage import server_at
 from flagsvc.settings.tokens import read_scope
 
@@ -80,8 +82,8 @@ class Feed:
     async def stop(self) -> None:
         """Stop, and send the last usage metrics."""
 
-    def use_token(self, token: str) -> None:
-        """Use another token of the same scope for the upstream from now on."""
+    def use_options(self, options: ProxyOptions) -> None:
+        """Use these options from now on. They differ only in options that no new upstream side is needed for."""
 
     def inherit(self, previous: Feed) -> None:
         """Take over the configuration of the same upstream side in another event loop, and the counts that it has not sent."""
@@ -148,7 +150,8 @@ class UpstreamSync(Feed):
         self.storage = make_storage(setup.options)
         self.storage_key = make_storage_key(setup.options, setup.name)
         self.upstream = None if is_file_url(setup.options.flagsvc_url) else make_upstream(setup)
-        self.http = None if self.upstream is None else HttpSource(self.upstream)
+        self.http = None if self.upstream is None else HttpSource(self.upstream, setup.clock)
+        self.follower = self.make_follower(setup)
         self.changes = ChangeLog(setup.clock.now, counters.forget_sums)
         if setup.has_pages:
             self.changes.watch(holder)
@@ -165,6 +168,8 @@ class UpstreamSync(Feed):
     def start(self) -> None:
         """Start to poll, to register and to send usage metrics, in the running loop."""
         self.poller.start()
+        if self.follower is not None:
+            self.follower.start()
         if isinstance(self.storage, FileStore) and str(self.storage.folder) not in self.setup.checked_folders:
             self.setup.checked_folders.add(str(self.storage.folder))
             self.folder_check = asyncio.create_task(warn_if_exposed(self.storage, self.log))
@@ -181,6 +186,8 @@ class UpstreamSync(Feed):
         if self.folder_check is not None:
             self.folder_check.cancel()
         parts = [self.poller.stop()]
+        if self.follower is not None:
+            parts.append(self.follower.stop())
         if self.reporter is not None:
             parts.append(self.reporter.stop())
         if self.tokens is not None:
@@ -203,7 +210,13 @@ class UpstreamSync(Feed):
 
     def restarts(self) -> dict[str, int]:
         usage = {} if self.reporter is None else {"usage": self.reporter.restarts}
-        return {"polling": self.poller.restarts, **usage}
+        streaming = {} if self.follower is None else {"streaming": self.follower.restarts}
+        return {"polling": self.poller.restarts, **streaming, **usage}
+
+    def use_options(self, options: ProxyOptions) -> None:
+        if self.follower is not None:
+            self.follower.keep_fresh(options.max_staleness)
+        self.use_token(options.flagsvc_api_token)
 
     def use_token(self, token: str) -> None:
         """Use another token of the same scope for the upstream from now on, and poll immediately.
@@ -214,6 +227,8 @@ class UpstreamSync(Feed):
         if self.upstream is None or self.http is None or not self.upstream.renew(token):
             return
         self.http.renew()
+        if self.follower is not None:
+            self.follower.renew()
         options = with_values(self.options, {"flagsvc_api_token": token})
         self.document_storage.rename(make_storage_key(options, self.name))
 
@@ -239,6 +254,24 @@ class UpstreamSync(Feed):
             bootstrap=make_bootstrap(setup),
         )
 
+    def make_follower(self, setup: ProxySetup) -> StreamFollower | None:
+        """Return what follows the upstream by a stream. None if it is to be polled alone, which the notes say."""
+        self.holder.stream.since = setup.clock.now()
+        self.holder.stream.why = why_no_stream(setup.options)
+        if self.upstream is None or self.http is None or self.holder.stream.why:
+            return None
+        made = StreamFollower(
+            self.upstream,
+            self.http,
+            self.holder,
+            mode=setup.options.upstream_mode,
+            clock=setup.clock,
+            log=setup.log,
+            draw=self.random.random,
+        )
+        made.keep_fresh(setup.options.max_staleness)
+        return made
+
     def make_reporter(self, setup: ProxySetup, upstream: Upstream) -> Reporter:
         return Reporter(
             self.counters,
@@ -254,6 +287,17 @@ class UpstreamSync(Feed):
             custom_strategies=list(setup.strategies.by_name),
             synchronised=self.holder.wait_synchronised,
         )
+
+
+def why_no_stream(options: ProxyOptions) -> str:
+    """Return why the upstream is never asked for a stream, in words; empty if it is."""
+    if is_file_url(options.flagsvc_url):
+        return "a file has no stream"
+    if is_gitlab(options.flagsvc_url):
+        return "GitLab has no stream"
+    if options.refresh_interval == 0:
+        return "refreshInterval is 0"
+    return "upstreamMode is polling" if options.upstream_mode == POLLING else ""
 
 
 async def warn_if_exposed(store: FileStore, log: Logger) -> None:

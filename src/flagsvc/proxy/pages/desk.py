@@ -106,7 +106,7 @@ def fingerprint(shown: ShownEnvironment) -> tuple[object, ...]:
     """Return what is different after a change of an environment."""
     snapshot, revisions = shown.holder.current, shown.changes.revisions
     compared = bool(revisions) and revisions[-1].is_compared
-    return shown.name, shown.holder.state, None if snapshot is None else snapshot.revision, compared
+    return shown.name, shown.holder.state, shown.holder.stream.is_open, None if snapshot is None else snapshot.revision, compared
 
 
 class News:
@@ -331,6 +331,7 @@ def make_desk(generations: Generations, read_counts: ReadCounts) -> Contract:
         secrets=setup.secrets,
         readiness=service.readiness,
         read_workers=generations.sources.workers,
+        read_counts=read_counts,
         list_environments=lambda: {
             each.name: show(each.setup, each.feed) for each in generations if isinstance(each.feed, UpstreamSync)
         },
@@ -346,6 +347,7 @@ def show(setup: ProxySetup, feed: UpstreamSync) -> ShownEnvironment:
     return ShownEnvironment(
         name=setup.name,
         upstream=shown(setup.options.flagsvc_url),
+        refresh_s=setup.options.refresh_interval / 1000,
         holder=feed.holder,
         notes=feed.poller.notes,
         asked=feed.counters,

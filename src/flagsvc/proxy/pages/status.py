@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from flagsvc.core.version import version_text
 from flagsvc.http.answers import Answer
+from flagsvc.http.metrics import STREAMS, Readings
 from flagsvc.pages.site import redirect
 from flagsvc.proxy.api.readiness import COLD, DRAINING, NO_WORKER, STALE
 from flagsvc.proxy.configuration import State
@@ -42,14 +43,14 @@ async def show(call: PageCall) -> Answer:
     environments = scene.list_environments().values()
     return Answer(
         {
-            "process": describe_process(scene, now),
+            "process": describe_process(scene, now, await scene.read_counts()),
             "environments": [describe_environment(scene, each, now, sees_all=call.sees_all) for each in environments],
             "names": call.sees_all,
         }
     )
 
 
-def describe_process(scene: Scene, now: float) -> dict[str, Any]:
+def describe_process(scene: Scene, now: float, counts: Readings) -> dict[str, Any]:
     """Return what the environments share."""
     objection = scene.readiness.find_objection()
     workers = scene.read_workers()
@@ -62,6 +63,7 @@ def describe_process(scene: Scene, now: float) -> dict[str, Any]:
         "ready": not objection,
         "readiness": OBJECTIONS[objection],
         "workers": {"running": workers.workers, "replaced": workers.restarts, "hung": workers.hangs},
+        "streams": {name: int(counts.get((STREAMS + name,), 0)) for name in ("open", "told")},
     }
 
 
@@ -85,6 +87,7 @@ def describe_environment(scene: Scene, shown: ShownEnvironment, now: float, *, s
         "failures": holder.failures,
         "failedAt": moment(notes.failed_at or 0),
         "nextInSeconds": waits,
+        "news": describe_news(shown),
         "shortRevision": None if document is None else document.revision,
         "revision": None if snapshot is None else snapshot.revision,
         "digest": None if document is None else document.etag.strip('"'),
@@ -92,6 +95,20 @@ def describe_environment(scene: Scene, shown: ShownEnvironment, now: float, *, s
         "leftOut": {"number": holder.problems, "parts": list(notes.left_out) if sees_all else []},
         "odd": {"number": holder.odd, "parts": list(notes.odd) if sees_all else []},
         "usageWaiting": shown.asked.entries,
+    }
+
+
+def describe_news(shown: ShownEnvironment) -> dict[str, Any]:
+    """Return how news of the upstream arrive: by a stream or by polls, since when, and why there is no stream."""
+    stream = shown.holder.stream
+    return {
+        "by": "stream" if stream.is_open else "polls",
+        "since": moment(stream.since),
+        "everySeconds": shown.refresh_s,
+        "whyNoStream": stream.why,
+        "streams": stream.opened,
+        "fallbacks": stream.fallbacks,
+        "events": sum(stream.events.values()),
     }
 
 

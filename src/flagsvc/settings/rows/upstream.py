@@ -8,6 +8,9 @@ from flagsvc.settings import network as net
 from flagsvc.settings.base import Headers, Options, Tags, Texts
 from flagsvc.settings.option import Scope, Section, option
 
+AUTO, POLLING, STREAMING = "auto", "polling", "streaming"
+"""The values of upstreamMode."""
+
 
 class UpstreamOptions(Options):
     """How the proxy reaches the upstream flag server, and what it asks for."""
@@ -76,6 +79,15 @@ class UpstreamOptions(Options):
         kind=of.MILLISECONDS,
         default=5000,
         help="milliseconds between two updates from upstream; 0 never asks again after the start",
+        scope=Scope.INHERITED,
+    )
+    upstream_mode: str = option(
+        "upstreamMode",
+        reads=("FLAGSVC_UPSTREAM_MODE",),
+        kind=of.choice((AUTO, POLLING, STREAMING), {}),
+        default=AUTO,
+        help="how news from upstream arrive: `auto`, by a stream where upstream offers one, else by polls; `polling`, by polls"
+        " alone; `streaming`, as `auto`, and a missing stream is logged as an outage",
         scope=Scope.INHERITED,
     )
     project_name: str | None = option(

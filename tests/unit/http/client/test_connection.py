@@ -8,7 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from flagsvc.http.client.answers import Answer, Body
+from flagsvc.http.client.answers import Answer, Body, coding_of
 from flagsvc.http.client.connection import PIECE_BYTES, BrokenError, ClientConnection
 from support.aio import until
 from support.frontkit import FakeTransport
@@ -27,7 +27,9 @@ async def asked(request: bytes = REQUEST, takes: int | None = None) -> tuple[Cli
     connection, wire = ClientConnection(), FakeTransport(takes=takes)
     wire.protocol = connection
     connection.connection_made(wire)
-    task = asyncio.ensure_future(connection.ask(request, lambda status, coding: Body(coding, 10_000_000, "here"), 10.0))
+    task = asyncio.ensure_future(
+        connection.ask(request, lambda status, headers: Body(coding_of(headers), 10_000_000, "here"), 10.0)
+    )
     await asyncio.sleep(0)
     assert not task.done()
     return connection, wire, task
