@@ -375,6 +375,8 @@ class Pipeline:
 
     def _answer_error(self, head: Call, request: RoutedRequest, error: Exception) -> Response:
         if isinstance(error, HttpError):
+            if error.limit and error.status not in LIMITS:
+                self.reached.add(error.limit)
             return self._answer_failure(head, request, errors.in_form(error))
         if isinstance(error, CallerError):
             return self._answer_failure(head, request, errors.refused(error))
