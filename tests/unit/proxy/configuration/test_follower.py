@@ -14,7 +14,7 @@ from flagsvc.proxy.configuration.sources import AGAIN_S
 from flagsvc.settings.rows.upstream import AUTO, STREAMING
 from flagsvc.testing import turns
 from support.aio import until
-from support.loopback import Answer, drip, reply, silence, then_close, then_reset
+from support.loopback import Answer, Request, Writer, drip, reply, silence, then_close, then_reset
 from support.polling import EMPTY, ONE, TWO, document
 from support.streams import STREAM_HEAD, FollowScene, StreamingServer, chunk, event, following, id_of
 from support.upstream_faults import then_silence
@@ -68,6 +68,23 @@ async def test_what_says_nothing_new_causes_no_poll() -> None:
         assert (len(server.polls), scene.notes.events["other"]) == (1, 1)
 
 
+async def test_an_event_that_comes_while_its_document_is_fetched_is_settled() -> None:
+    """There is no other poll for it."""
+    async with following() as scene:
+        server = await opened(scene)
+
+        async def tell_meanwhile(request: Request, reader: asyncio.StreamReader, writer: Writer) -> None:
+            server.change(TWO)
+            await until(lambda: scene.notes.events["unleash-updated"] == 1)
+            await server.serve(request, reader, writer)
+
+        server.features = tell_meanwhile
+        scene.source.poll_now()
+        await until(lambda: scene.polling.serves == ["two"])
+        await scene.clock.advance(1)
+        assert len(server.polls) == 2
+
+
 async def test_a_flood_of_events_is_one_poll_each_tenth_of_a_second() -> None:
     """Events that come during the pause are one."""
     async with following() as scene:
@@ -101,6 +118,23 @@ async def test_a_replica_that_does_not_have_it_yet_is_asked_again_soon() -> None
         await until(lambda: scene.polling.serves == ["two"] and scene.clock.sleeping == [CALM_S])
 
 
+async def test_an_upstream_whose_etags_tell_no_ids() -> None:
+    """It has a document if that is new. The stream goes on after the last event."""
+    async with following() as scene:
+        scene.server.etag_of = lambda body: f'"{sum(body)}"'
+        server = await opened(scene)
+        assert "last-event-id" not in server.asked[0].headers
+        server.body = TWO
+        server.send(event("unleash-updated", "99"))
+        await polls(scene, 2)
+        assert (scene.polling.serves, scene.clock.sleeping) == (["two"], [CALM_S])
+        scene.loop.end()
+        await until(lambda: 1.0 in scene.clock.sleeping)
+        await scene.clock.advance(1)
+        await until(lambda: len(server.asked) == 2)
+        assert server.asked[1].headers["last-event-id"] == "99"
+
+
 async def test_an_empty_document_is_confirmed_as_slowly_as_by_polls() -> None:
     """A server that has lost its flags tells of it twice, and ends the stream: the flags stay for the refresh interval."""
     async with following() as scene:
@@ -112,9 +146,10 @@ async def test_an_empty_document_is_confirmed_as_slowly_as_by_polls() -> None:
         await until(lambda: scene.notes.events["unleash-updated"] == 2)
         scene.loop.end()
         await until(lambda: not scene.notes.is_open)
+        await scene.clock.advance(4.9)
         await turns()
         assert (len(server.polls), scene.polling.serves) == (2, ["one"])
-        await scene.clock.advance(5)
+        await scene.clock.advance(0.1)
         await until(lambda: scene.polling.serves == [])
 
 
