@@ -44,7 +44,7 @@ def id_of(body: bytes) -> str:
 class StreamingServer:
     """A flag server. It serves `body`, with the ETag that `etag_of` gives it.
 
-    `replies` are its answers to the next requests for a stream instead of a stream. `polls` and `asked` are the requests for documents
+    `replies` are its answers to the next requests for a stream, instead of one. `polls` and `asked` are the requests for documents
     and for streams so far, and `streams` those that are open.
     """
 
