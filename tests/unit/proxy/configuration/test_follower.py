@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
+from flagsvc.http.client.answers import Answer as WholeAnswer
+from flagsvc.http.client.connection import Keep
+from flagsvc.http.client.transport import Transport
 from flagsvc.proxy import upstream as upstream_module
 from flagsvc.proxy.configuration import follower as follower_module
 from flagsvc.proxy.configuration.lifecycle import State
@@ -50,6 +53,34 @@ async def test_a_change_is_fetched_when_the_stream_tells_of_it() -> None:
         assert (scene.polling.serves, scene.clock.monotonic(), scene.clock.sleeping) == (["two"], 1.0, [CALM_S])
         assert (scene.notes.opened, scene.notes.events["unleash-updated"], scene.ends) == (1, 1, {})
         assert scene.log.at("info").count("the upstream tells of changes by a stream") == 1
+
+
+async def test_a_request_for_a_stream_accepts_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No header comes twice, and no document is accepted."""
+    sent: list[Sequence[tuple[str, bytes]]] = []
+    stream = Transport.stream
+
+    async def record(self: Transport, url: str, headers: Sequence[tuple[str, bytes]], keep: Keep, silence_s: float) -> WholeAnswer:
+        sent.append(headers)
+        return await stream(self, url, headers, keep, silence_s)
+
+    monkeypatch.setattr(Transport, "stream", record)
+    async with following() as scene:
+        await opened(scene)
+    names = [name for name, _ in sent[0]]
+    assert len(names) == len(set(names)) and dict(sent[0])["accept"] == b"text/event-stream"
+
+
+async def test_new_certificates_open_a_new_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The poll that finds them closes the stream that the former certificates opened."""
+    async with following() as scene:
+        await opened(scene)
+        changes = [True]
+        monkeypatch.setattr(scene.upstream._files, "detect_change", lambda: bool(changes) and changes.pop())
+        scene.source.poll_now()
+        await until(lambda: scene.ends == {"broken": 1} and 1.0 in scene.clock.sleeping)
+        await scene.clock.advance(1)
+        await until(lambda: scene.notes.is_open)
 
 
 async def test_what_says_nothing_new_causes_no_poll() -> None:
@@ -133,6 +164,9 @@ async def test_an_upstream_whose_etags_tell_no_ids() -> None:
         await scene.clock.advance(1)
         await until(lambda: len(server.asked) == 2)
         assert server.asked[1].headers["last-event-id"] == "99"
+        scene.follower.renew()
+        await until(lambda: len(server.asked) == 3)
+        assert "last-event-id" not in server.asked[2].headers
 
 
 async def test_an_empty_document_is_confirmed_as_slowly_as_by_polls() -> None:
@@ -306,7 +340,7 @@ async def test_an_upstream_without_streams_is_asked_again_much_later(refusal: An
     async with following(refusal, refusal, mode=mode, draw=0.5) as scene:
         await until(lambda: scene.ends == {"not-offered": 1} and scene.clock.sleeping == [5.0])
         assert (scene.notes.is_open, scene.notes.why) == (False, "the upstream offers no stream")
-        await until(lambda: scene.clock.sleeping == [5.0])
+        await until(lambda: sum("Loopback.serve" in repr(task) for task in asyncio.all_tasks()) == 1), "the poller's connection"
         for _ in range(int(pause // 5) - 1):
             await scene.clock.advance(5)
             await until(lambda: scene.clock.sleeping == [5.0])
