@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import re
 import ssl
@@ -22,21 +23,19 @@ class Listener:
         self.headers = {name.lower(): value for name, value in response.getheaders()}
         self._response = response
 
-    def next(self, start: str) -> str:
-        """Return the rest of the next line that begins so; empty if the stream ends before. Raises OSError after silence."""
-        try:
+    def next(self, start: str) -> str | None:
+        """Return the rest of the next line that begins so; None if the stream ends before. Raises OSError after silence."""
+        with contextlib.suppress(http.client.IncompleteRead):
             while line := self._response.readline().decode():
                 if line.startswith(start):
                     return line.removeprefix(start).rstrip("\n")
-        except http.client.IncompleteRead:
-            pass
-        return ""
+        return None
 
-    def version(self) -> str:
-        """Return the next version that is told."""
+    def version(self) -> str | None:
+        """Return the next version that is told; None at the end."""
         return self.next("id: ")
 
-    def beat(self) -> bool:
+    def beats(self) -> bool:
         """Wait for the next heartbeat. Returns whether there is one before the end."""
         return self.next(":") is not None
 
