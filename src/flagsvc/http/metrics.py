@@ -59,6 +59,8 @@ METHODS = frozenset((b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OP
 OTHER = "other"
 """The label of any other method, and of a request that could not be read."""
 LIMITS_REACHED = "flagsvc_limits_reached"
+STREAMS = "flagsvc_streams_"
+"""How the names of the metrics of event streams begin."""
 
 
 def method_label(method: bytes) -> str:
@@ -94,7 +96,7 @@ def streams_rows(find: Callable[[S], Streams | None], place: str = "") -> tuple[
         ("told", "counter", "Changes that a caller was told in its event stream.", lambda of: float(of.told)),
         ("delay_seconds", "counter", "Time from each of these changes until its caller was told.", lambda of: of.delay_s),
     )
-    return tuple(MetricRow(f"flagsvc_streams_{name}", kind, text, reading(read), place=place) for name, kind, text, read in rows)
+    return tuple(MetricRow(STREAMS + name, kind, text, reading(read), place=place) for name, kind, text, read in rows)
 
 
 def by_name(numbers: Mapping[str, int]) -> dict[Labels, float]:

@@ -66,7 +66,7 @@ class Scene:
         self.holders: list[Any] = []
         self.environments = FrontendEnvironments(self.documents, readers, self._make)  # type: ignore[arg-type]
 
-    def _make(self, holder: Holder | ScopedHolder) -> Service:
+    def _make(self, environment: str, holder: Holder | ScopedHolder) -> Service:
         self.holders.append(holder)
         clock = FakeClock()
         counters = UsageCounters(dict, clock.now)

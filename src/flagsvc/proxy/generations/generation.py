@@ -144,16 +144,22 @@ class Generations:
         self.wanted = self._make_wanted(setup)
         self.current = self._make_generation({})
         self.entrance = Entrance(self.current.contract)
-        self.sources = Sources(
+        self.sources = self._make_sources(workers, loops or partial(count_loop_restarts, setup), tokens)
+
+    def _make_sources(
+        self, workers: Callable[[], WorkerFigures], loops: Loops, tokens: Callable[[], TokenFigures] | None
+    ) -> Sources:
+        """Return the sources of the metrics."""
+        return Sources(
             self._holder,
-            make_counters(setup, self._holder),
+            make_counters(self.setup, self._holder),
             self._services.counts_of("").every,
-            setup.clock,
+            self.setup.clock,
             AnswerCache(0),
             workers,
-            loops=loops or partial(count_loop_restarts, setup),
+            loops=loops,
             reached=self.entrance.reached.counts,
-            private=not setup.service_settings.without_admin_address,
+            private=not self.setup.service_settings.without_admin_address,
             environments=lambda: {each.name: each.service.sources for each in self},
             tokens=tokens,
             former=self._former,

@@ -331,6 +331,7 @@ def make_desk(generations: Generations, read_counts: ReadCounts) -> Contract:
         secrets=setup.secrets,
         readiness=service.readiness,
         read_workers=generations.sources.workers,
+        read_counts=read_counts,
         list_environments=lambda: {
             each.name: show(each.setup, each.feed) for each in generations if isinstance(each.feed, UpstreamSync)
         },

@@ -57,7 +57,10 @@ class ShownEnvironment(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """One process. `resolved` are its options as they were read at the start, if it read any; `started` is in epoch seconds."""
+    """One process. `resolved` are its options as they were read at the start, if it read any; `started` is in epoch seconds.
+
+    `read_counts` returns the counters of all processes that answer callers.
+    """
 
     read_identity: Callable[[], Identity]
     clock: Clock
@@ -65,6 +68,7 @@ class Scene(NamedTuple):
     secrets: Secrets
     readiness: Readiness
     read_workers: Callable[[], WorkerFigures]
+    read_counts: ReadCounts
     list_environments: Callable[[], Mapping[str, ShownEnvironment]]
     resolved: Resolved | None
     started: float

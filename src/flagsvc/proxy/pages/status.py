@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from flagsvc.core.version import version_text
 from flagsvc.http.answers import Answer
+from flagsvc.http.metrics import STREAMS, Readings
 from flagsvc.pages.site import redirect
 from flagsvc.proxy.api.readiness import COLD, DRAINING, NO_WORKER, STALE
 from flagsvc.proxy.configuration import State
@@ -42,14 +43,14 @@ async def show(call: PageCall) -> Answer:
     environments = scene.list_environments().values()
     return Answer(
         {
-            "process": describe_process(scene, now),
+            "process": describe_process(scene, now, await scene.read_counts()),
             "environments": [describe_environment(scene, each, now, sees_all=call.sees_all) for each in environments],
             "names": call.sees_all,
         }
     )
 
 
-def describe_process(scene: Scene, now: float) -> dict[str, Any]:
+def describe_process(scene: Scene, now: float, counts: Readings) -> dict[str, Any]:
     """Return what the environments share."""
     objection = scene.readiness.find_objection()
     workers = scene.read_workers()
@@ -62,6 +63,7 @@ def describe_process(scene: Scene, now: float) -> dict[str, Any]:
         "ready": not objection,
         "readiness": OBJECTIONS[objection],
         "workers": {"running": workers.workers, "replaced": workers.restarts, "hung": workers.hangs},
+        "streams": {name: int(counts.get((STREAMS + name,), 0)) for name in ("open", "told")},
     }
 
 

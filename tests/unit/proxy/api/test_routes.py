@@ -22,6 +22,7 @@ def test_everything_under_proxy_that_answers_with_flags_needs_a_key() -> None:
     assert {row.path for row in ROUTES if row.auth is Auth.NONE and row.path.startswith("/proxy")} == {
         "/proxy/health",
         "/proxy/live",
+        "/proxy/live.js",
         "/proxy/ready",
         "/proxy/internal-backstage/prometheus",
     }

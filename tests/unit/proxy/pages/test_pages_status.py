@@ -45,6 +45,15 @@ async def test_a_fresh_configuration() -> None:
     assert "features[6].name" in page and "impressionData of toggle" in page
 
 
+async def test_the_event_streams_of_callers() -> None:
+    """The page tells how many streams are open, and of how many changes they told; without any it says nothing of them."""
+    desk = DeskScene()
+    assert "event stream" not in await desk.text("/ui/status")
+    desk.runtime.generations.streams.count, desk.runtime.generations.streams.told = 1, 7
+    assert (await desk.data("/ui/status.json"))["process"]["streams"] == {"open": 1, "told": 7}
+    assert "1 event stream of callers, told of 7 changes" in await desk.text("/ui/status")
+
+
 def test_a_state_has_one_word() -> None:
     """The page calls a state as the metrics do. Only `cold` is a sentence there."""
     assert {state for state in State if STATES[state][0] != state} == {State.COLD}
