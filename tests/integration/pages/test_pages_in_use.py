@@ -186,6 +186,11 @@ FORMS = {
     "/tag-types/team": 2,
     "/strategy-types/hours": 3,
     "/webhooks/1": 4,
+    "/new-webhook": 1,
+    "/new-tag-type": 1,
+    "/new-context-field": 1,
+    "/new-strategy-type": 1,
+    "/segments/new": 1,
 }
 """Page → how many forms it has that change or show something, at least."""
 PRESSED = """(async () => {
