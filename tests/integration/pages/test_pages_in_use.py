@@ -236,6 +236,27 @@ def test_a_session_that_ends_in_each_form(server: OurFlagServer, page: Browser) 
     assert not wrong, "\n".join(wrong)
 
 
+def test_a_session_that_ends_in_a_form_without_script(server: OurFlagServer, page: Browser) -> None:
+    """The page that answers keeps what was typed. Who signs in in another tab sends it again, and it is done."""
+    person = Person(page, "without script")
+    person.go(f"{server.root}/ui/projects/default/new-flag")
+    person.fill("[name=name]", "made-again")
+    person.fill("[name=description]", 'typed "once"')
+    page.call("Network.clearBrowserCookies")
+    for _ in range(2):
+        person.follow("main form button.main")
+        assert person.sees("Your session has ended") and person.sees("This page keeps what you typed.")
+    page.call("Emulation.setScriptExecutionDisabled", value=False)
+    check_page(page, 320)
+    page.call("Emulation.setScriptExecutionDisabled", value=True)
+    page.take(1)
+    sign_in(page, server.root, "/flags")
+    page.take(0)
+    person.follow("main form button.main")
+    page.wait_for("location.pathname === '/ui/flags/made-again'")
+    assert server.admin(f"{FLAGS}/made-again")["description"] == 'typed "once"'
+
+
 def test_two_tabs(server: OurFlagServer, page: Browser) -> None:
     """A switch in one tab is seen in the other. Of two edits, the second is told what the first was, and nothing is lost."""
     show(page, server, "/flags?q=new")

@@ -14,7 +14,7 @@ from flagsvc.http.answers import Answer
 from flagsvc.http.call import COOKIE, FETCH_SITE, Call
 from flagsvc.http.first_page import prefers_json
 from flagsvc.http.messages import GET, HEAD, HTML
-from flagsvc.pages.forms import Form
+from flagsvc.pages.forms import Form, find_boundary
 from flagsvc.pages.headers import PAGE_HEADERS, is_own_request
 from flagsvc.pages.live import HEADERS
 from flagsvc.pages.site import Site, redirect
@@ -35,10 +35,14 @@ from flagsvc.server.store.store import Tx
 
 SIGN_IN_BY_HEADER = "/sign-in/header"
 PLAIN = {
-    401: "Your session has ended, so nothing was changed. Sign in, go back, and do it again.",
+    401: "Your session has ended, so nothing was changed. Sign in and do it again.",
     405: "There is nothing to see at this address: it belongs to a button of a page.",
 }
 """Status → what its page says to a person, in place of a message for programs."""
+HAVE_SECRETS = ("createAddon", "updateAddon")
+"""Operations whose forms may have a secret, which no page repeats."""
+MOST_TYPED = 1_000
+"""The most fields of a form that is sent again after signing in."""
 SITE = Site(
     __package__,
     Section("All flags", ""),
@@ -216,7 +220,23 @@ def error_page(base: str, head: Call, request: RoutedRequest, failure: ApiError)
     details = [str(each.get("message", "")) for each in failure.body.get("details", []) if isinstance(each, dict)]
     frame = frame_of(root, head, request.caller.actor)
     permissions = failure.body.get("permissions", [])
-    return SITE.error(frame, failure.status, failure.message, failure.headers, details=details, permissions=permissions)
+    typed = fields_again(head, request) if failure.status == 401 else None
+    return SITE.error(
+        frame, failure.status, failure.message, failure.headers, details=details, permissions=permissions, typed=typed
+    )
+
+
+def fields_again(head: Call, request: RoutedRequest) -> list[tuple[str, str]] | None:
+    """Return the names and values of a form that its sender may send again after signing in; None for a form that goes lost.
+
+    That is a form that another origin may have sent, a form with a file or a secret, and a form of too many fields.
+    """
+    if request.form is None or find_boundary(content_type(head)) or request.route.stands_for in HAVE_SECRETS:
+        return None
+    if not is_own_request(head.other(FETCH_SITE), head.origin, head.host):
+        return None
+    found = [(name, value) for name, values in request.form.items() for value in values]
+    return found if len(found) <= MOST_TYPED else None
 
 
 def show_file(call: ApiCall) -> Answer:
