@@ -221,6 +221,7 @@ FUNCTIONS: Final = {
     "in_words": words_of_moment,
     "in_full": text_of_moment,
     "may_ever": may_ever,
+    "zip": zip,
 }
 """What every template may call."""
 
