@@ -176,7 +176,7 @@ def state_to_json(state: Row[Any], active: dict[tuple[str, str], bool]) -> Json:
 
     `active` comes from `_has_active_strategies`. A page of a list calls this for a thousand rows.
     """
-    feature, environment, enabled, variants, seen, kind, sort_order = state
+    feature, environment, enabled, variants, seen, kind, sort_order = tuple(state)
     found = active.get((feature, environment))
     return {
         "name": environment,
