@@ -199,6 +199,19 @@ async def test_streams_off_and_full() -> None:
     assert caller.is_open and (await ask(full, DELTA)).status == 200
 
 
+@pytest.mark.parametrize(
+    ("offers", "streams", "query", "offered"), [(1, 5, "", 1), (0, 5, "", 0), (1, 0, "", 0), (1, 5, "?project=web", 0)]
+)
+def test_the_offer_of_a_stream(opened: Opener, offers: int, streams: int, query: str, offered: int) -> None:
+    """The option has `/features` tell SDKs to open a stream: with a document, where there are streams, without a filter, because
+    SDKs open streams without their filters."""
+    wire = opened(document=BEFORE, offer_streaming=bool(offers), max_streams=streams)
+    answer = get(wire, FEATURES + query)
+    again = get(wire, FEATURES + query, {"if-none-match": str(answer.header("etag"))})
+    assert (answer.header("fetch-mode") == "streaming") == bool(offered)
+    assert again.status == 304 and again.header("fetch-mode") is None
+
+
 async def test_not_ready() -> None:
     """Before the first configuration both are 503, as `/features` is."""
     wire = make(document=None)

@@ -206,6 +206,17 @@ async def test_streams_off_and_full(client: AppClient) -> None:
         assert (await ask(client, DELTA)).status == 200 and client.server.reached.counts[STREAMS] == (status == 429)
 
 
+async def test_the_offer_of_a_stream(client: AppClient) -> None:
+    """The option has `/features` tell SDKs to open a stream, with a document and without a filter."""
+    for offers in (False, True):
+        object.__setattr__(client.server, "offers_streaming", offers)
+        answer = dict((await ask(client, FEATURES)).headers())
+        assert answer.get(b"fetch-mode") == (b"streaming" if offers else None)
+        known = answer[b"etag"].decode()
+        others = [await ask(client, f"{FEATURES}?namePrefix=a"), await ask(client, FEATURES, if_none_match=known)]
+        assert all(b"fetch-mode" not in dict(each.headers()) for each in others)
+
+
 async def test_a_stream_ends_with_its_token(client: AppClient) -> None:
     """A token that was deleted ends its streams at their next heartbeat."""
     one, other = await listen(client, token=ONE_PROJECT), await listen(client)
