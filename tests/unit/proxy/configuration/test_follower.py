@@ -22,13 +22,13 @@ from support.polling import EMPTY, ONE, TWO, document
 from support.streams import STREAM_HEAD, FollowScene, StreamingServer, chunk, event, following, id_of
 from support.upstream_faults import then_silence
 
-CALM_S = 45.0
+CALM_S = 42.0
 """Seconds between two polls beside a stream, with the lowest draw."""
 
 
 async def opened(scene: FollowScene) -> StreamingServer:
     """Wait until the stream is open and the poller rests, and let a second pass; return the server."""
-    await until(lambda: scene.notes.is_open and scene.server.streams and scene.clock.sleeping)
+    await until(lambda: scene.source.calm_s and scene.server.streams and scene.clock.sleeping)
     await scene.clock.advance(1)
     return scene.server
 
@@ -285,6 +285,43 @@ async def test_a_stream_that_ends_again_and_again_is_opened_after_growing_pauses
         await until(lambda: 2.0 in scene.clock.sleeping)
 
 
+async def test_a_stream_that_something_holds_back_is_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something between the two may collect what is sent. Until a byte comes, and after two silent streams, polls go on."""
+    monkeypatch.setattr(upstream_module, "SILENCE_S", 0.2)
+    held_back = then_silence(STREAM_HEAD)
+    async with following(held_back, held_back) as scene:
+        await until(lambda: scene.notes.is_open and scene.clock.sleeping == [5.0])
+        await scene.clock.advance(5)
+        await polls(scene, 2)
+        assert scene.clock.sleeping == [5.0]
+        await until(lambda: 1.0 in scene.clock.sleeping)
+        await scene.clock.advance(1)
+        await until(lambda: scene.ends == {"silent": 2} and scene.clock.sleeping == [5.0])
+        await scene.clock.advance(100)
+        assert len(scene.server.asked) == 2
+
+
+async def test_a_stream_that_does_not_tell_of_changes_is_no_stream() -> None:
+    """One change may be found by a poll before it is told. After two in a row the stream is closed, and not asked for soon."""
+    async with following() as scene:
+        server = await opened(scene)
+        await scene.clock.advance(5)
+        for number in range(4):
+            await until(lambda: scene.clock.sleeping == [CALM_S])
+            server.body = document(f"n{number}")
+            await scene.clock.advance(CALM_S)
+            await until(lambda: scene.polling.serves == [f"n{number}"])  # noqa: B023
+            if number < 3:
+                server.send(event("unleash-updated", id_of(server.body)))
+                await until(lambda: scene.notes.events["unleash-updated"] == number + 1)  # noqa: B023
+        assert scene.notes.is_open
+        await until(lambda: scene.clock.sleeping == [CALM_S])
+        server.body = TWO
+        await scene.clock.advance(CALM_S)
+        await until(lambda: scene.ends == {"behind": 1} and scene.clock.sleeping == [5.0])
+        assert (scene.polling.serves, scene.notes.why) == (["two"], "the stream did not tell of changes")
+
+
 async def test_a_slow_stream_is_a_stream() -> None:
     """An event that comes byte by byte is an event, and one that is split over chunks is, too."""
     slow = drip(STREAM_HEAD + b"".join(chunk(bytes([byte])) for byte in event("unleash-updated", "5")), 0.0)
@@ -340,7 +377,7 @@ async def test_an_upstream_without_streams_is_asked_again_much_later(refusal: An
     async with following(refusal, refusal, mode=mode, draw=0.5) as scene:
         await until(lambda: scene.ends == {"not-offered": 1} and scene.clock.sleeping == [5.0])
         assert (scene.notes.is_open, scene.notes.why) == (False, "the upstream offers no stream")
-        await until(lambda: sum("Loopback.serve" in repr(task) for task in asyncio.all_tasks()) == 1), "the poller's connection"
+        await until(lambda: sum("Loopback.serve" in repr(task) for task in asyncio.all_tasks()) == 1)  # the poller's connection
         for _ in range(int(pause // 5) - 1):
             await scene.clock.advance(5)
             await until(lambda: scene.clock.sleeping == [5.0])
@@ -403,7 +440,7 @@ async def test_a_low_limit_of_staleness_is_kept_beside_a_stream() -> None:
         await opened(scene)
         scene.follower.keep_fresh(20)
         await polls(scene, 2)
-        assert scene.clock.sleeping == [7.5]
+        assert scene.clock.sleeping == [7.0]
         scene.follower.keep_fresh(20)
         await turns()
         assert len(scene.server.polls) == 2
