@@ -38,6 +38,8 @@ CONTEXT = b'{"context":{"targetingKey":"7"}}'
 FANOUT = (1, 4, 15)
 """The proxies of each level of the tree."""
 SECONDS = 60.0
+PAUSE_S = 0.25
+"""Seconds between two changes. Of changes that follow each other faster than ten a second, a proxy fetches some together."""
 
 
 def share(values: Sequence[float], part: float) -> float:
@@ -197,7 +199,7 @@ async def follow(changer: Changer, ports: Iterable[int], changes: int) -> tuple[
         await wait(lambda: len(moments) == len(listeners))
         loop_times += [moment - begun for moment in moments.values()]
         last.append(max(moments.values()) - begun)
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(PAUSE_S)
     for each in listeners:
         each.close()
     return loop_times, last
@@ -218,7 +220,7 @@ async def hops(server: OurFlagServer, changes: int) -> None:
             served.append(time.perf_counter() - begun)
             state = next(each["enabled"] for each in json.loads(body)["toggles"] if each["name"] == feature(0))
             assert state == changer.is_on, "the answer after the hint has the change"
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(PAUSE_S)
         listener.close()
         print(in_ms("change at the flag server → a proxy serves it", served))
 
@@ -248,7 +250,7 @@ async def pages(server: OurFlagServer, changes: int, callers: int = 100) -> None
             begun = await changer.change()
             wanted = (number + 1) * callers
             await wait(partial(has, shown, wanted))
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(PAUSE_S)
         for each in listeners:
             each.close()
         print(in_ms(f"change at the flag server → each of {callers} pages at one proxy has the answer", shown))

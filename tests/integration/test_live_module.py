@@ -17,6 +17,7 @@ from clients_browser import SCRIPTS, html
 from flagsvc.proxy.api.live import read_module
 from support import peers, processes
 from support.browser import NAME, Browser, browser
+from support.event_streams import count, wait_streams
 from support.fake_upstream import FakeUpstream
 from support.guides import block
 from support.http_servers import Reply, Request, http_server, serving
@@ -75,19 +76,6 @@ def proxy(upstream: FakeUpstream, **options: str) -> Iterator[processes.Proxy]:
         yield found
 
 
-def count(proxy: processes.Proxy, name: str) -> int:
-    """Return a number of event streams in the proxy's metrics."""
-    text = proxy.get("/internal-backstage/prometheus").text
-    found = re.search(rf"^flagsvc_streams_{name} ([\d.]+)$", text, re.MULTILINE)
-    assert found is not None, text
-    return int(float(found[1]))
-
-
-def opened(proxy: processes.Proxy, number: int, name: str = "open") -> None:
-    """Wait until so many streams are open at the proxy, or have been opened."""
-    proxy.program.wait(lambda: count(proxy, name) == number, f"one with {number} streams {name}", 20)
-
-
 def see(chromium: Browser, *names: str) -> None:
     """Wait until a page's client has these flags."""
     chromium.wait_for(f"window.flags && flags() === '{','.join(sorted(names))}'")
@@ -108,14 +96,14 @@ def test_a_change_is_seen_at_once(upstream: FakeUpstream) -> None:
         with site(scripted(PLAIN, url)) as address, browser() as chromium:
             chromium.go(address)
             see(chromium, "first", "second")
-            opened(served, 1)
+            wait_streams(served, 1)
             upstream.replace(document("first", "third"))
             served.program.wait(lambda: "third" in served.toggles(), "serving the change")
             began = time.monotonic()
             see(chromium, "first", "third")
             assert time.monotonic() - began < 1.0
             chromium.run("stop()")
-            opened(served, 0)
+            wait_streams(served, 0)
             assert len(chromium.run("streams()")) == 1 and chromium.run("unhandled") == []
             assert processes.KEY not in str(chromium.requested())
             assert chromium.complaints() == []
@@ -129,13 +117,13 @@ def test_tabs_share_a_stream(upstream: FakeUpstream) -> None:
                 chromium.open(window=True)
             chromium.go(address)
             see(chromium, "first", "second")
-            opened(served, 1)
+            wait_streams(served, 1)
         upstream.replace(document("third"))
         see_in(chromium, range(3), "third")
         assert count(served, "opened_total") == 1
         chromium.take(0)
         chromium.call("Page.close")
-        opened(served, 2, "opened_total")
+        wait_streams(served, 2, "opened_total")
         upstream.replace(document("fourth"))
         see_in(chromium, range(1, 3), "fourth")
         asked = []
@@ -154,7 +142,7 @@ def test_without_locks_each_tab_has_a_stream(upstream: FakeUpstream) -> None:
                 chromium.open(window=True)
             chromium.go(address.replace("127.0.0.1", NAME))
             see(chromium, "first", "second")
-        opened(served, 2)
+        wait_streams(served, 2)
         upstream.replace(document("third"))
         see_in(chromium, range(2), "third")
 
@@ -168,22 +156,22 @@ def test_a_hidden_tab_lets_go(upstream: FakeUpstream) -> None:
     ):
         chromium.go(address)
         see(chromium, "first", "second")
-        opened(served, 1)
+        wait_streams(served, 1)
         chromium.open()  # hides the first tab
         chromium.go(address)
         see(chromium, "first", "second")
         chromium.wait_for("streams().length === 1")
-        opened(served, 1)
+        wait_streams(served, 1)
         chromium.go("about:blank")
-        opened(served, 0)
+        wait_streams(served, 0)
         upstream.replace(document("third"))
         served.program.wait(lambda: "third" in served.toggles(), "serving the change")
         chromium.take(0)
         see(chromium, "third")
-        opened(served, 1)
+        wait_streams(served, 1)
         chromium.take(1)
         assert count(served, "open") == 1, "not at once"
-        opened(served, 0)
+        wait_streams(served, 0)
 
 
 def test_a_proxy_that_is_killed_and_a_proxy_that_hangs(upstream: FakeUpstream) -> None:
@@ -266,8 +254,8 @@ def test_react(upstream: FakeUpstream) -> None:
         with serving(files) as address, browser() as chromium:
             chromium.go(f"{address}/")
             chromium.wait_for("document.getElementById('third')?.textContent === 'false'")
-            opened(served, 1)
+            wait_streams(served, 1)
             upstream.replace(document("third"))
             chromium.wait_for("document.getElementById('third').textContent === 'true'")
             chromium.run("root.unmount()")
-            opened(served, 0)
+            wait_streams(served, 0)

@@ -1,4 +1,4 @@
-"""OpenFeature's own providers for remote evaluation, unmodified, against the proxy and the flag server (decision 0035).
+"""OpenFeature's own providers, unmodified, against the proxy and the flag server (decision 0035; decision 0036).
 
 npm `@openfeature/ofrep-web-provider` in a page of Chromium on another origin, npm `@openfeature/ofrep-provider`, and PyPI
 `openfeature-provider-ofrep`.
@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from support import peers, processes
 from support.browser import Browser, browser
+from support.event_streams import count, wait_streams
 from support.fake_upstream import METRICS, FakeUpstream
 from support.flagservers import BACKEND_SECRET, our_flag_server
 from support.http_servers import serving
@@ -132,12 +134,16 @@ def ask_python(url: str, key: str) -> dict[str, Any]:
 
 
 @contextmanager
-def proxy(upstream: FakeUpstream) -> Iterator[str]:
-    """Run our proxy; yields the address before its paths."""
-    upstream.replace(DOCUMENT)
+def proxy(upstream: FakeUpstream, **more: str) -> Iterator[processes.Proxy]:
+    """Run our proxy."""
     options = {"FLAGSVC_OFREP": "true", "FLAGSVC_FETCH_INTERVAL": "1000", "FLAGSVC_METRICS_INTERVAL": "1000"}
-    with processes.our_proxy(upstream.url, **options) as found:
-        yield found.url.removesuffix("/proxy")
+    with processes.our_proxy(upstream.url, **options, **more) as found:
+        yield found
+
+
+def root(proxy: processes.Proxy) -> str:
+    """Return the address before the proxy's paths."""
+    return proxy.url.removesuffix("/proxy")
 
 
 def differences(told: dict[str, Any]) -> dict[str, Any]:
@@ -153,7 +159,8 @@ def differences(told: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("ask", [ask_node, ask_python])
 def test_providers_for_services(upstream: FakeUpstream, ask: Ask) -> None:
     """Each flag has its value, reason and variant for the provider, under any key, and each evaluation is counted upstream."""
-    with proxy(upstream) as url:
+    with proxy(upstream) as served:
+        url = root(served)
         assert differences(ask(url, processes.KEY)) == {}
         upstream.wait(lambda: counts(upstream, "plain"))
         assert counts(upstream, "plain") == [(1, 0)]
@@ -210,9 +217,11 @@ import { OFREPWebProvider } from "@openfeature/ofrep-web-provider";
 """
     + LOOK
     + """
-const { url, key, rows, context } = PLAN;
+const { url, key, rows, context, poll } = PLAN;
+const wait = window.setTimeout.bind(window);
+window.setTimeout = (act, ms, ...more) => wait(act, ms === 120000 ? 1000 : ms, ...more); // how long a hidden page keeps its stream
 const provider = (key) => new OFREPWebProvider({
-  baseUrl: url, pollInterval: 300, headers: [["Authorization", `Bearer ${key}`]], cacheMode: "disabled",
+  baseUrl: url, pollInterval: poll, headers: [["Authorization", `Bearer ${key}`]], cacheMode: "disabled",
 });
 await OpenFeature.setContext(context);
 await OpenFeature.setProviderAndWait(provider(key));
@@ -226,26 +235,71 @@ window.told = await look(client, rows, []);
 
 
 @contextmanager
-def page(url: str) -> Iterator[Browser]:
-    """Open a page with the provider for browsers, on another origin than `url`."""
+def page(url: str, poll_ms: int = 0) -> Iterator[Browser]:
+    """Open a page with the provider for browsers, on another origin than `url`. With 0 it does not poll."""
     folder = peers.package("@openfeature/web-sdk").parents[1]
     imports = json.dumps({"imports": {name: f"/{path}" for name, path in MODULES.items()}})
-    html = PAGE.replace("IMPORTS", imports).replace("PLAN", plan(url, processes.KEY))
+    html = PAGE.replace("IMPORTS", imports).replace("PLAN", json.dumps(json.loads(plan(url, processes.KEY)) | {"poll": poll_ms}))
     files = {f"/{path}": ("text/javascript", (folder / path).read_bytes()) for path in MODULES.values()}
     with serving({"/": ("text/html", html.encode()), **files}) as address, browser() as chromium:
         chromium.go(address + "/")
         yield chromium
 
 
-def test_the_provider_for_browsers(upstream: FakeUpstream) -> None:
-    """Each flag has its value for the provider on another origin; another context and a change are seen, a wrong key is told."""
-    with proxy(upstream) as url, page(url) as chromium:
+def is_on(chromium: Browser, name: str, expected: bool) -> None:
+    """Wait until the provider says of a flag that it is on, or off."""
+    chromium.wait_for(f"client.getBooleanValue('{name}', {json.dumps(not expected)}) === {json.dumps(expected)}")
+
+
+@pytest.mark.parametrize("streams", [0, 10])
+def test_the_provider_for_browsers(upstream: FakeUpstream, streams: int) -> None:
+    """Each flag has its value for the provider on another origin; another context and a change are seen, a wrong key is told.
+
+    With streams the provider does not poll. Without any it polls.
+    """
+    with proxy(upstream, FLAGSVC_MAX_STREAMS=str(streams)) as served, page(root(served), 0 if streams else 300) as chromium:
         told = chromium.wait_for("window.told")
         assert differences(told) == {}
         assert told["text-off"]["reason"] == "DISABLED" and told["text-off"].get("errorCode") is None
         assert "ProviderFatalError" in chromium.run("refusal")
         chromium.run(f"move({json.dumps(US)}).then(() => look()).then((told) => {{ window.moved = told; }}); true")
         assert chromium.wait_for("window.moved")["in-eu"]["value"] is False
+        assert count(served) == min(1, streams)
         upstream.replace({"version": 2, "features": [flag("plain", enabled=False)]})
-        assert chromium.wait_for("client.getBooleanValue('plain', true) === false")
+        is_on(chromium, "plain", False)
         assert chromium.run("client.getBooleanValue('off', true)") is True, "a flag that is gone is the code's default"
+
+
+def statuses(chromium: Browser, path: str) -> list[int]:
+    """Return the statuses of the answers from a path so far."""
+    answers = [each["response"] for each in chromium.told("Network.responseReceived")]
+    return [each["status"] for each in answers if path in each["url"] and each["status"] != 204]
+
+
+def test_the_stream_of_the_provider_for_browsers(upstream: FakeUpstream) -> None:
+    """It survives a restart of the proxy with a change meanwhile, and a hidden page. The ticket and the key are in no log."""
+    port = str(processes.free_port())
+    with ExitStack() as stack:
+        served = stack.enter_context(proxy(upstream, PORT=port, FLAGSVC_ACCESS_LOG="true"))
+        chromium = stack.enter_context(page(root(served)))
+        assert differences(chromium.wait_for("window.told")) == {}
+        wait_streams(served, 1)
+        served.program.process.kill()
+        served.program.process.wait()
+        upstream.replace({"version": 2, "features": [flag("plain", enabled=False)]})
+        again = stack.enter_context(proxy(upstream, PORT=port, FLAGSVC_ACCESS_LOG="true"))
+        is_on(chromium, "plain", False)
+        chromium.open()  # hides the page
+        wait_streams(again, 0)
+        upstream.replace({"version": 2, "features": [flag("plain"), flag("new")]})
+        chromium.take(0)
+        is_on(chromium, "new", True)
+        wait_streams(again, 1)
+        chromium.open()
+        chromium.take(0)
+        chromium.wait(lambda: 304 in statuses(chromium, "/flags"), "a 304 for a page that is shown again")
+        streams = [each for each in chromium.requested() if "/ofrep/v1/stream?" in each]
+        assert streams and not [each for each in chromium.requested() if processes.KEY in each]
+        tickets = {ticket for each in streams for ticket in parse_qs(urlsplit(each).query)["ticket"]}
+        written = served.program.output() + again.program.output() + again.get("/internal-backstage/prometheus").text
+        assert "/ofrep/v1/stream" in written and not [each for each in {*tickets, processes.KEY} if each in written]

@@ -51,14 +51,16 @@ http {{
   }}
   server {{
     listen 127.0.0.1:{port};
+    {server}
     location / {{
       proxy_pass http://proxies;
-      proxy_http_version 1.1;
       {location}
     }}
   }}
 }}
 """
+KEPT = "proxy_http_version 1.1;"
+"""nginx speaks HTTP/1.0 to a server unless it is told otherwise, and keeps no connection."""
 NEXT_ONE = 'proxy_set_header Connection ""; proxy_next_upstream error timeout http_503 non_idempotent;'
 """nginx makes no health checks. If a proxy refuses a connection or answers 503, nginx sends the request to another proxy."""
 
@@ -81,9 +83,11 @@ def nginx(ports: Sequence[int]) -> AbstractContextManager[int]:
     return nginx_as("\n".join(f"    server 127.0.0.1:{port} max_fails=1 fail_timeout=1s;" for port in ports))
 
 
-def nginx_as(servers: str, health: str = HEALTH, location: str = NEXT_ONE, kept: int = 16) -> AbstractContextManager[int]:
-    """Run nginx with these settings of its location, as `haproxy_as` runs HAProxy; it keeps so many connections."""
-    text = NGINX.replace("{location}", location).replace("{kept}", str(kept))
+def nginx_as(
+    servers: str, health: str = HEALTH, location: str = NEXT_ONE, kept: int = 16, *, http: str = KEPT, server: str = ""
+) -> AbstractContextManager[int]:
+    """Run nginx with these settings of its server and location, as `haproxy_as` runs HAProxy; it keeps so many connections."""
+    text = NGINX.replace("{location}", http + location).replace("{kept}", str(kept)).replace("{server}", server)
     return _balancer("nginx", text, servers, health, "-e", "stderr", "-c")
 
 

@@ -7,6 +7,7 @@ out. Parameters are text. A strategy names its segments by id; for SDKs without 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -32,13 +33,17 @@ encode = msgspec.json.encode
 
 @dataclass(frozen=True, slots=True)
 class FeatureEntry:
-    """One feature in one environment: the values for filters, and its bytes. `inline` contains the constraints of its segments."""
+    """One feature in one environment: the values for filters, and its bytes. `inline` contains the constraints of its segments.
+
+    `made_of` is a hash of all that was stored: the next read takes the entry over if that is the same.
+    """
 
     name: str
     project: str
     tags: frozenset[tuple[str, str]]
     body: bytes
     inline: bytes
+    made_of: int
 
 
 @dataclass(frozen=True)
@@ -56,28 +61,37 @@ class EnvironmentFeatures:
 
 @dataclass(frozen=True)
 class FeatureParts:
-    """The parts of features, by feature name; `uses` by strategy id, `constraints` by segment id."""
+    """The parts of features, by feature name; `uses` by strategy id, `constraints` by segment id.
+
+    `known` has the entries of the read before, if what segments contain is the same.
+    """
 
     strategies: Grouped
     uses: Grouped
     dependencies: Grouped
     tags: Grouped
     constraints: dict[int, list[Any]]
+    known: Mapping[str, FeatureEntry]
 
 
-def read_environment_features(tx: Tx, name: str) -> EnvironmentFeatures:
-    """Return the features of an environment as the transaction sees them; of an unknown environment, all are switched off."""
+def read_environment_features(tx: Tx, name: str, before: EnvironmentFeatures | None = None) -> EnvironmentFeatures:
+    """Return the features of an environment as the transaction sees them; of an unknown environment, all are switched off.
+
+    `before` is what was read the last time: what has not changed is taken over, and not encoded again.
+    """
     used = read_segments(tx)
+    segments_json = encode(used)
     parts = FeatureParts(
         strategies=group_rows(tx, strategies_query(name)),
         uses=group_rows(tx, segment_uses_query(name)),
         dependencies=group_rows(tx, dependencies_query()),
         tags=group_rows(tx, select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)),
         constraints={each["id"]: each["constraints"] for each in used},
+        known=before.entries if before is not None and before.segments == segments_json else {},
     )
     entries = {row.name: build_entry_or_none(row, parts) for row in tx.db.execute(features_query(name)).all()}
     whole = {key: each for key, each in entries.items() if each is not None}
-    return EnvironmentFeatures(read_revision(tx.db), whole, encode(used), tuple(sorted(entries.keys() - whole.keys())))
+    return EnvironmentFeatures(read_revision(tx.db), whole, segments_json, tuple(sorted(entries.keys() - whole.keys())))
 
 
 def as_json_text(column: ColumnElement[Any]) -> ColumnElement[str]:
@@ -169,14 +183,21 @@ def build_entry_or_none(row: Row[Any], parts: FeatureParts) -> FeatureEntry | No
 
 
 def build_entry(row: Row[Any], parts: FeatureParts) -> FeatureEntry:
+    """Return an encoded feature, the one of the read before if nothing of it has changed."""
     found = parts.strategies.get(row.name, ())
+    uses = [parts.uses.get(each.id, ()) for each in found]
+    others = parts.dependencies.get(row.name, ()), parts.tags.get(row.name, ())
+    made_of = hash((row, *found, *map(tuple, uses), *map(tuple, others)))
+    known = parts.known.get(row.name)
+    if known is not None and known.made_of == made_of:
+        return known
     named = [build_strategy(each, parts) for each in found]
     body = encode(build_feature(row, parts, named))
     inline = body
     if any("segments" in each for each in named):
         inline = encode(build_feature(row, parts, [inline_segments(each, parts) for each in named]))
     tags = frozenset((kind, value) for _, kind, value in parts.tags.get(row.name, ()))
-    return FeatureEntry(row.name, row.project, tags, body, inline)
+    return FeatureEntry(row.name, row.project, tags, body, inline, made_of)
 
 
 def build_feature(row: Row[Any], parts: FeatureParts, strategies_json: list[dict[str, Any]]) -> dict[str, Any]:

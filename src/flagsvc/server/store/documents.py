@@ -217,8 +217,10 @@ class Documents:
         return found
 
     def _read(self, name: str) -> EnvironmentFeatures:
+        with self._lock:
+            before = self._environments.get(name)
         with self._store.reading() as tx:
-            found = read_environment_features(tx, name)
+            found = read_environment_features(tx, name, before)
         if found.broken:
             self._log.warn("flags are left out, what is stored of them cannot be read", flags=found.broken)
         with self._lock:
