@@ -40,7 +40,7 @@ def table(results: Results) -> str:
         reference: (REFERENCE, 200),
         f"{edge}, one thread": (EDGE_ONE, 200),
         "flagsvc as it comes": (OURS, 200),
-        "flagsvc, 304 for an unchanged poller": (OURS, 304),
+        "flagsvc, 304 if unchanged": (OURS, 304),
     }
     sent = {cell.flags: cell for cell in results.all("limit", server=NGINX)}
     heads = [*servers, *([NGINX] if sent else [])]
@@ -50,7 +50,7 @@ def table(results: Results) -> str:
         equal = results.find("matrix", EQUAL, status=200, **like)
         cells = [results.find("matrix", server, status=status, **like) for server, status in servers.values()]
         cells += [sent.get(flags)] if sent else []
-        lines.append(f"| CPU a request, {flags:,} flags | {' | '.join(shown(cell, equal) for cell in cells)} |")
+        lines.append(f"| CPU, {flags:,} flags | {' | '.join(shown(cell, equal) for cell in cells)} |")
     names = [server for server, _ in servers.values()]
     end = " | |" if sent else " |"
     lines.append(f"| memory, {SHOWN_FLAGS:,} flags | {' | '.join(memory(results, name) for name in names)}{end}")
@@ -64,7 +64,7 @@ def shown(cell: Cell | None, equal: Cell | None) -> str:
     """Return a cell's cost in whole microseconds, and how many times the cost of ours in equal shape a peer's is."""
     if cell is None:
         return NOT_KNOWN
-    times = f", {cell.us / equal.us:,.1f} times" if equal and cell.server in (REFERENCE, EDGE_ONE) else ""
+    times = f", {cell.us / equal.us:,.1f}×" if equal and cell.server in (REFERENCE, EDGE_ONE) else ""
     return f"{cell.us:,.0f} µs{times}"
 
 

@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.configuration.stores import StoredDocument
+from flagsvc.proxy.configuration.stream_notes import StreamNotes
 from flagsvc.proxy.upstream import Fetched
 from flagsvc.testing import MemoryStore
 from fuzzing import words
 from fuzzing.documents import GOOD, VALID, assert_evaluates, dumped, rounds
 from fuzzing.rows import Row
+from support.aio import until
 from support.loopback import then_close
 from support.polling import DOWN, PollerScene, running
+from support.streams import STREAM_HEAD, following
 from support.upstream_session import TOKEN, session
 
 KINDS = {"network", "unauthorized", "not-found", "throttled", "server", "document", "unexpected"}
@@ -74,6 +77,36 @@ def reply_row(runner: asyncio.Runner, reply: bytes) -> None:
     assert TOKEN not in str(outcome)
 
 
+LINES = (
+    b"event: unleash-updated", b"event: unleash-connected", b"event: fetch-mode", b"data: polling", b"data: {}", b"data", b"id: 7",
+    b"id: \0", b"id: " + b"9" * 5000, b"retry: 10", b"retry: " + b"9" * 5000, b"retry: -1", b": comment", b"", b"", b"\xff: \xfe",
+    b"data: " + b"x" * 40_000
+)  # fmt: skip
+
+
+@st.composite
+def stream_replies(draw: st.DrawFn) -> bytes:
+    """The answer to a request for a stream: odd lines in chunks of any size, and any end."""
+    body = draw(st.sampled_from((b"\n", b"\r\n", b"\r"))).join(draw(st.lists(st.sampled_from(LINES), max_size=12)))
+    cut = draw(st.integers(0, len(body)))
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in (body[:cut], body[cut:]) if piece)
+    return STREAM_HEAD + chunks + draw(st.sampled_from((b"", b"0\r\n\r\n", b"7\r\n", b"what")))
+
+
+async def followed(reply: bytes) -> tuple[StreamNotes, list[str]]:
+    """Return what a proxy notes of a stream that is answered with these bytes and a hang-up, and what was logged."""
+    async with following(then_close(reply)) as scene:
+        await until(lambda: any(scene.notes.ends.values()))
+        return scene.notes, [str(line) for line in scene.log.lines]
+
+
+def stream_row(runner: asyncio.Runner, reply: bytes) -> None:
+    """Any answer to a request for a stream ends in one of the known ways, without the token in the log; `following` checks more."""
+    notes, log = runner.run(followed(reply))
+    assert sum(notes.ends.values()) >= 1 and notes.opened >= notes.fallbacks
+    assert TOKEN not in str(log)
+
+
 async def restored(data: bytes) -> PollerScene:
     """Return the world after a start with this record in storage and an upstream that is away."""
     store = MemoryStore()
@@ -98,5 +131,6 @@ records = st.sampled_from(
 heads = words.texts().map(lambda head: head.replace(b"\n", b" ") + b"\n" + GOOD)
 ROWS: tuple[Row[asyncio.Runner], ...] = (
     Row("answers of the upstream", replies() | words.damaged(replies()) | st.binary(max_size=60), reply_row, 150),
+    Row("streams of the upstream", stream_replies() | words.damaged(stream_replies()) | replies(), stream_row, 100),
     Row("records in storage", words.damaged(records) | heads | st.binary(max_size=40), record_row, 80),
 )

@@ -1,4 +1,4 @@
-"""OpenFeature's own providers for remote evaluation, unmodified, against the proxy and the flag server (decisions 0035, 0036).
+"""OpenFeature's own providers, unmodified, against the proxy and the flag server (decision 0035; decision 0036).
 
 npm `@openfeature/ofrep-web-provider` in a page of Chromium on another origin, npm `@openfeature/ofrep-provider`, and PyPI
 `openfeature-provider-ofrep`.

@@ -6,7 +6,7 @@ Whatever happens to the streams, both serve the same bytes. All of it is in memo
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from random import Random
 from zlib import crc32
@@ -129,6 +129,7 @@ class FollowWalk:
         self.server = WalkServer(self.random, marked=marked)
         self.done: Counter[str] = Counter()
         self.soon = self.settled = 0
+        self.last: deque[str] = deque(maxlen=12)
         self.is_faultless = True
         self.streamed_upstream, self.polled_upstream = WalkUpstream(self.server), WalkUpstream(self.server)
         self.source = HttpSource(self.streamed_upstream, self.clock)
@@ -252,6 +253,7 @@ class FollowWalk:
         faultless = self.random.random() < 0.5
         step = self.random.choice(FAULTLESS if faultless else FAULTS)
         step(self)
+        self.last.append(step.__name__)
         self.done[step.__name__] += 1
         self.is_faultless = self.is_faultless and faultless
         if self.is_faultless and self.streamed.holder.stream.is_open:
@@ -273,8 +275,12 @@ class FollowWalk:
     async def _settle(self) -> None:
         """Let the server work again, and both proxies find the truth: with an open stream, or without."""
         self.come_back()
+        self.server.send(b"\n\n")  # what was garbled ends here
         await self.clock.advance(SETTLED_S)
         self._compare()
+        if not self.streamed.holder.stream.is_open:
+            self.follower.renew()
+            await self.clock.advance(SOON_S)
         self.settled += 1
         self.is_faultless = True
 
@@ -296,7 +302,9 @@ class FollowWalk:
 
     def _story(self) -> str:
         notes = self.streamed.holder.stream
-        return f"after {sum(self.done.values())} steps {dict(self.done)}: {notes}, {[str(line) for line in self.log.lines[-20:]]}"
+        return (
+            f"after {self.done.total()} steps, the last {list(self.last)}: {notes}, {[str(line) for line in self.log.lines[-20:]]}"
+        )
 
 
 FAULTLESS = (FollowWalk.change, FollowWalk.change, FollowWalk.change_twice, FollowWalk.heartbeat)

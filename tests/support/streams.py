@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -42,13 +42,15 @@ def id_of(body: bytes) -> str:
 
 
 class StreamingServer:
-    """A flag server. It serves `body`, and `replies` are its answers to the next requests for a stream instead of a stream.
+    """A flag server. It serves `body`, with the ETag that `etag_of` gives it.
 
-    `polls` and `asked` are the requests for documents and for streams so far, and `streams` those that are open.
+    `replies` are its answers to the next requests for a stream, instead of one. `polls` and `asked` are the requests for documents
+    and for streams so far, and `streams` those that are open.
     """
 
     def __init__(self, server: Loopback) -> None:
         self.body = ONE
+        self.etag_of: Callable[[bytes], str] = etag_of
         self.features: Answer | None = None
         self.replies: list[Answer] = []
         self.polls: list[Request] = []
@@ -71,7 +73,7 @@ class StreamingServer:
 
     async def serve(self, request: Request, _: asyncio.StreamReader, writer: Writer) -> None:
         """Serve the document, or 304."""
-        etag = etag_of(self.body)
+        etag = self.etag_of(self.body)
         is_known = request.headers.get("if-none-match") == etag
         writer.write(reply(304, etag=etag) if is_known else reply(200, self.body, etag=etag))
 

@@ -145,11 +145,16 @@ async def has_opened(proxy: Proxy) -> bool:
 
 
 async def level_of_no_stream(scene: Scene, options: ProxyOptions) -> object:
-    """See at which level the log tells that the upstream offers no stream."""
+    """See at which level the log tells that the upstream offers no stream, if it does."""
     scene.replies["streaming"] = reply(404)
-    async with scene.proxy(options):
-        await until(lambda: [line for line in scene.log if "polled without a stream" in line])
-    return [line.split()[1].lower() for line in scene.log if "polled without a stream" in line]
+    async with scene.proxy(options) as proxy:
+        await until(lambda: was_refused(proxy))
+    return [line.split()[1] for line in scene.log if "polled without a stream" in line]
+
+
+async def was_refused(proxy: Proxy) -> bool:
+    """Return whether the upstream has told that it offers no stream."""
+    return await proxy.sample('flagsvc_upstream_stream_ends_total{reason="not-offered"}') == 1
 
 
 async def readiness(scene: Scene, options: ProxyOptions) -> object:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from option_looks import Ask, ask, listening, statuses
+from option_looks import Ask, ask, header, listening, statuses
 from option_ways import Observe, Row
 
 from flagsvc import ProxyOptions
@@ -96,6 +96,9 @@ async def second_stream(scene: Scene, options: ProxyOptions) -> object:
         return opened[1]
 
 
+OFFERED = header("fetch-mode", ask("/api/client/features", {"authorization": "of-sdks"}))
+
+
 async def window_of_streams(scene: Scene, options: ProxyOptions) -> object:
     """See over how many milliseconds callers hear of a change; what that does is that of the streams (test_streams)."""
     return make_streams(options).limits.window_ms
@@ -109,6 +112,7 @@ async def bytes_of_requests(scene: Scene, options: ProxyOptions) -> object:
 LISTENING = (
     Row("maxStreams", "1", second_stream, "429", "200", beside={"port": "{port}"}),
     Row("maxStreamsPerNetwork", "1", second_stream, "429", "200", beside={"port": "{port}"}),
+    Row("offerStreaming", "true", OFFERED, ["streaming"], [None], beside={"expServerSideSdkConfig.tokens": "of-sdks"}),
     Row("streamWindow", "250", window_of_streams, 250, None),
     Row("maxConnections", "2", third_connection, "503", "200", beside={"port": "{port}"}),
     Row(

@@ -117,7 +117,7 @@ UPSTREAM = (
     Row("refreshInterval", "2500", see.pace_of_polls, ("2500", [2.5, 2.5]), ("5000", [5.0, 5.0]), beside=NO_METRICS),
     Row("refreshInterval", "0", see.pace_of_polls, ("0", []), ("5000", [5.0, 5.0]), beside=NO_METRICS),
     Row("upstreamMode", "polling", see.streams, (0, 0.0), (1, 1.0), beside=NO_METRICS),
-    Row("upstreamMode", "streaming", see.level_of_no_stream, ["warn"], ["info"], beside=NO_METRICS),
+    Row("upstreamMode", "streaming", see.level_of_no_stream, ["warn"], [], beside=NO_METRICS),
     Row(
         "projectName",
         "shop",

@@ -217,7 +217,7 @@ SPLITS = tuple(f"a{end}{MARK}: 1" for end in ("\r\n", "\n", "\r", "\r\n\r\n", "\
 REFLECTED = ("access-control-request-headers", "access-control-request-method", "origin", "accept-encoding", "if-none-match",
              "host", "content-type", "x-forwarded-for", "authorization")  # fmt: skip
 """Request headers that affect the answer's head, or look as if they did."""
-PATHS = sorted({row.path for row in ROUTES} | {f"/{MARK}", "/%0d%0ax-evil:%201"})
+PATHS = sorted({row.path for row in ROUTES if row.media != "text/event-stream"} | {f"/{MARK}", "/%0d%0ax-evil:%201"})
 
 
 @pytest.mark.parametrize("header", REFLECTED)

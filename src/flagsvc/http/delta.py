@@ -40,6 +40,8 @@ CROWDED: Final = "callers with too many different filters have event streams; as
 DEFAULT_PROJECT: Final = "default"
 CONNECTED: Final = b"unleash-connected"
 UPDATED: Final = b"unleash-updated"
+STREAMING: Final = (b"fetch-mode", b"streaming")
+"""The header of a document that has SDKs open a stream. They open it without their filters, so it is for those without any."""
 ANY: Final = b"*"
 TAGS: Final = re.compile(rb'"(\d{1,20})"')
 """The ids in an If-None-Match."""

@@ -46,14 +46,19 @@ class Site:
         *,
         details: Sequence[str] = (),
         permissions: Sequence[str] = (),
+        typed: Sequence[tuple[str, str]] | None = None,
     ) -> Answer:
-        """Return the page of an error. The caller needs any of the `permissions`."""
+        """Return the page of an error. The caller needs any of the `permissions`.
+
+        `typed` are the names and values of a form that can be sent again after signing in; None for no form.
+        """
         values: dict[str, Any] = {
             "home": self.home,
             "status": status,
             "message": message,
             "details": details,
             "permissions": permissions,
+            "typed": typed,
         }
         return Answer(self.templates.render("error.html", frame=frame, **values), status, (*headers, *HTML_HEADERS))
 

@@ -131,11 +131,15 @@ def make_exact(name: str, value: str | None, at: int = 0, *, lines: bool = False
 
 
 class Section(NamedTuple):
-    """A section of the pages, for the navigation: its title, its path below the path of the pages, and the name of its icon."""
+    """A section of the pages, for the navigation: its title, its path below the path of the pages, and the name of its icon.
+
+    `covers` are parts of the paths of further pages in it.
+    """
 
     title: str
     path: str
     icon: str = ""
+    covers: tuple[str, ...] = ()
 
 
 class Notice(NamedTuple):
@@ -185,6 +189,12 @@ class Frame(NamedTuple):
     now: float = 0.0
     may_ever: Callable[[str], bool] = lambda permission: True
 
+    @property
+    def section(self) -> Section | None:
+        """Return the first section that this page is in; None for a page of none."""
+        place = self.path.removeprefix(self.pages)
+        return next((each for each in self.sections if any(part in place for part in (each.path, *each.covers))), None)
+
 
 NOWHERE: Final = Frame("", "", "", "", ())
 SHOWN: Final[ContextVar[Frame]] = ContextVar("frame")
@@ -221,6 +231,7 @@ FUNCTIONS: Final = {
     "in_words": words_of_moment,
     "in_full": text_of_moment,
     "may_ever": may_ever,
+    "zip": zip,
 }
 """What every template may call."""
 

@@ -69,6 +69,8 @@ def join_chips(strategies: Sequence[Sequence[Chip]], variants: int = 0) -> list[
     A strategy for everyone stands for all. Without a strategy a flag is on for everyone. `variants` are those of the flag itself,
     which a strategy without variants draws from.
     """
+    if len(strategies) < 2 and not variants:
+        return [*(strategies[0] if strategies else [ALL])]
     first = next((each for each in strategies if ALL in each), strategies[0] if strategies else [ALL])
     draws = any(each["look"] and " variant" in each["text"] for each in first)
     own = [variants_chip(variants)] if variants and not draws else []

@@ -151,6 +151,7 @@ def open_runtime(
             trials=Trials(reach),
             metrics_apart=metrics_apart,
             caller_streams=make_caller_streams(options),
+            offers_streaming=options.offer_streaming and options.max_streams > 0,
         )
         resources.callback(server.renewal.close)
         announce_news(server)

@@ -299,6 +299,14 @@ def test_the_only_other_environment_is_ticked(pages: PageClient) -> None:
     assert ticked("a/copy") == []
 
 
+def test_the_environment_to_copy_from(pages: PageClient) -> None:
+    """The form offers an environment where the flag is on, production first; where it is on nowhere, the first one."""
+    offered = [pages.form(pages.get(f"/ui/flags/{name}/copy"), "/copy").value("from") for name in ("a", "b", "same")]
+    assert offered == ["development", "production", "development"]
+    assert pages.client.post(f"{place('a', 'production')}/on").status == 200
+    assert pages.form(pages.get("/ui/flags/a/copy"), "/copy").value("from") == "production"
+
+
 def test_who_may_not_copy_a_flag(pages: PageClient) -> None:
     """A viewer sees the permission beside each environment, and no button that copies."""
     shown = pages.get("/ui/flags/a/copy", token=VIEWER_SECRET)

@@ -174,7 +174,9 @@ def test_who_asked(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page of a flag says which applications asked in the last hours, those who asked most first."""
     monkeypatch.setattr(usage, "MAX_APPLICATIONS", 2)
     visitor = Visitor(client)
-    assert "No application has reported in the last 24 hours that it asked for this flag." in visitor.see("/flags/a").text
+    page = visitor.see("/flags/a").text
+    assert "No application has reported in the last 24 hours that it asked for this flag." in page
+    assert "No application has asked for this flag yet." in page and "Show the last 7 days" not in page
     report(client, "<b>web</b>", yes=3, no=1)
     report(client, "<b>web</b>", hours_ago=5, no=10)
     report(client, "ios", yes=1)

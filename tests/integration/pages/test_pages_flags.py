@@ -113,7 +113,7 @@ def report(client: AppClient, *, yes: int, no: int, **more: Any) -> None:
 
 def test_the_use_of_a_flag_as_a_picture(client: AppClient, visitor: Visitor) -> None:
     """The flag's page draws requests by hour, production first. A table, a card and the applications have the same numbers."""
-    assert "that it asked for this flag in production in the last 24 hours." in visitor.see("/flags/new").text
+    assert "No application has asked for this flag yet." in visitor.see("/flags/new").text
     report(client, yes=1485, no=4012)
     report(client, yes=0, no=3, environment="development", app=HOSTILE)
     page = visitor.see("/flags/new").text
@@ -127,6 +127,21 @@ def test_the_use_of_a_flag_as_a_picture(client: AppClient, visitor: Visitor) -> 
     assert (len(data["picture"]["marks"]), data["environment"], data["words"]) == (7, "development", "last 7 days")
     week = visitor.see("/flags/new?environment=nowhere&span=week").text
     assert 'data-hx-get="/ui/flags/new?environment=production&amp;span=week"' in week
+
+
+def test_the_environment_of_a_picture(client: AppClient, visitor: Visitor) -> None:
+    """It is the first one in which the flag was used. Of many environments a list offers the others, for the same time."""
+    report(client, yes=0, no=3, environment="development")
+    page = visitor.see("/flags/new").text
+    assert "Requests of new in development, last 24 hours." in page and "Show <bdi>production</bdi>" in page
+    silent = visitor.see("/flags/new?environment=production").text
+    assert "that it asked for this flag in production in the last 24 hours." in silent
+    for name in ("one", "two", "three"):
+        client.post("/api/admin/environments", {"name": name, "type": "test"})
+        assert client.post("/api/admin/projects/default/environments", {"environment": name}).status == 200
+    week = visitor.see("/flags/new?span=week").text
+    assert "<option selected>development</option><option>one</option>" in week.replace("\n", "")
+    assert '<input type="hidden" name="span" value="week">' in week and "Show <bdi>" not in week
 
 
 def test_the_variants_of_a_picture(client: AppClient, visitor: Visitor) -> None:

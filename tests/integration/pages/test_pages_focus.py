@@ -19,6 +19,7 @@ GIVEN: dict[str, Any] = {
     "features": [{"name": "a"}, {"name": "b"}],
     "strategies": [STRATEGY | {"title": each} for each in ("one", "two")],
     "contextFields": [{"name": "country"}],
+    "strategyTypes": [{"name": "hours"}],
 }
 NEW = "/flags/a/development/strategies/new"
 FOCUS = "document.activeElement.id"
@@ -113,6 +114,8 @@ CASES = {
     "a flag, after a question": ("/flags/a", ["[action*='/production/'] .switch", QUESTION], "[action*='/production/'] .switch"),
     "a strategy that moves": ("/flags/a", [f"{MOVE.format('down')}:enabled"], MOVE.format("up")),
     "an environment that moves": ("/environments", [ORDER.format("development")], "[action$='/development/up'] button"),
+    "an environment": ("/environments/development", ["[action$='/off'] button"], "[action$='/on'] button"),
+    "a strategy type": ("/strategy-types/hours", ["[action$='/deprecate'] button"], "[action$='/reactivate'] button"),
     "a favourite": ("/flags/b", [FAVOURITE], FAVOURITE),
 }
 

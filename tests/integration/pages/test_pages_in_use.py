@@ -186,6 +186,11 @@ FORMS = {
     "/tag-types/team": 2,
     "/strategy-types/hours": 3,
     "/webhooks/1": 4,
+    "/new-webhook": 1,
+    "/new-tag-type": 1,
+    "/new-context-field": 1,
+    "/new-strategy-type": 1,
+    "/segments/new": 1,
 }
 """Page → how many forms it has that change or show something, at least."""
 PRESSED = """(async () => {
@@ -229,6 +234,27 @@ def test_a_session_that_ends_in_each_form(server: OurFlagServer, page: Browser) 
         wrong += [f"{path}: {len(found)} forms, {typed}"] * (typed != "typed" or len(found) < forms)
     keep_signed_in(page, cookies)
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_session_that_ends_in_a_form_without_script(server: OurFlagServer, page: Browser) -> None:
+    """The page that answers keeps what was typed. Who signs in in another tab sends it again, and it is done."""
+    person = Person(page, "without script")
+    person.go(f"{server.root}/ui/projects/default/new-flag")
+    person.fill("[name=name]", "made-again")
+    person.fill("[name=description]", 'typed "once"')
+    page.call("Network.clearBrowserCookies")
+    for _ in range(2):
+        person.follow("main form button.main")
+        assert person.sees("Your session has ended") and person.sees("This page keeps what you typed.")
+    page.call("Emulation.setScriptExecutionDisabled", value=False)
+    check_page(page, 320)
+    page.call("Emulation.setScriptExecutionDisabled", value=True)
+    page.take(1)
+    sign_in(page, server.root, "/flags")
+    page.take(0)
+    person.follow("main form button.main")
+    page.wait_for("location.pathname === '/ui/flags/made-again'")
+    assert server.admin(f"{FLAGS}/made-again")["description"] == 'typed "once"'
 
 
 def test_two_tabs(server: OurFlagServer, page: Browser) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from flagsvc.server.pages.palette import MOST_FLAGS, PAGES
+from flagsvc.server.pages.palette import MOST_FLAGS
 from support.browser import Browser, browser
 from support.flagservers import USER_SECRET, VIEWER_SECRET, AppClient, OurFlagServer
 from support.page_faults import check_page
@@ -51,12 +52,33 @@ def test_flags(client: AppClient, text: str, found: list[str]) -> None:
 
 
 def test_pages(client: AppClient) -> None:
-    """Every section and setting is found by its title, once, and is there."""
-    visitor = Visitor(client)
-    every = visitor.data("/palette")["pages"]
-    assert [each["path"] for each in every] == list(PAGES) and {"/flags", "/webhooks", "/new-flag"} <= PAGES.keys()
-    assert all(visitor.see(each["path"]).status == 200 for each in every)
+    """Every section and setting is found by its title, once, and is there. A viewer is offered nothing that no viewer may see."""
+    visitor, viewer = Visitor(client), Visitor(client, VIEWER_SECRET)
+    every, seen = ([each["path"] for each in one.data("/palette")["pages"]] for one in (visitor, viewer))
+    assert len(set(every)) == len(every) and {"/flags", "/webhooks", "/new-flag"} <= set(every)
+    assert [each for each in every if each not in seen] == ["/people", "/new-flag", "/tokens/new"]
+    assert {visitor.see(each).status for each in every} == {viewer.see(each).status for each in seen} == {200}
     assert [each["path"] for each in visitor.data("/palette?q=MY+tok")["pages"]] == ["/my-tokens"]
+
+
+HERE = re.compile('<a href="/ui([^"]*)" aria-current="([^"]*)">')
+PLACES = {
+    "/flags": [("/flags", "page")],
+    "/projects/default/new-flag": [("/flags", "true")],
+    "/tokens": [("/tokens", "page")],
+    "/people": [("/settings", "true")],
+    "/new-webhook": [("/settings", "true")],
+    "/projects/default": [("/settings", "true")],
+    "/palette": [],
+}
+"""Page → the section that the navigation shows as the current one, and how."""
+
+
+def test_where_a_page_is(client: AppClient) -> None:
+    """The navigation says in which section a page is, also for pages that it has not."""
+    visitor = Visitor(client)
+    found = {each: HERE.findall(visitor.see(each).text.partition("</nav>")[0]) for each in PLACES}
+    assert found == PLACES
 
 
 def test_settings(client: AppClient) -> None:

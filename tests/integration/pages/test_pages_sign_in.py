@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
 
 from flagsvc.pages.sign_in_tries import NETWORK_TRIES
 from flagsvc.server.application import PAGE_ROUTES
+from flagsvc.server.pages.page import MOST_TYPED
 from flagsvc.server.store.keyring import IDLE_S
 from flagsvc.server.store.resources import sessions
 from flagsvc.testing import FakeClock
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client
-from support.page_scene import Visitor, pass_time
+from support.page_forms import read_forms
+from support.page_scene import SAME_ORIGIN, Visitor, pass_time
 
 CLOCK = FakeClock
 DAY_S = 24 * 3600.0
@@ -130,6 +133,53 @@ def test_the_way_back_stays_here(client: AppClient) -> None:
     """Signing in always leads to a page of this server."""
     for goal in ELSEWHERE:
         assert Visitor(client, None).sign_in(USER_SECRET, next=goal).headers["location"] == "/ui/flags", goal
+
+
+MAKE = "/projects/default/new-flag"
+AGAIN = "Send again"
+TYPED = {"name": "typed", "type": "release", "description": 'two "lines",\n<b>', "x": ["1", "2"], "do": "save"}
+HOOK = {"url": "https://example.com/secret", "events": ["feature-created"], "do": "save"}
+MARK = "----mark"
+FILE = f'--{MARK}\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\nsecret\r\n--{MARK}--\r\n'.encode()
+
+
+def test_a_form_without_a_session_is_sent_again(client: AppClient) -> None:
+    """Its answer has a form of all that was typed, without an address of its own. After signing in it does what it would have."""
+    visitor = Visitor(client, None)
+    answer = visitor.send(MAKE, fields=TYPED)
+    assert answer.status == 401 and answer.headers["cache-control"] == "no-store" and "<b>" not in answer.text
+    [form] = [each for each in read_forms(answer) if each.buttons == [("", "")] and not each.action]
+    kept = {name: [value for known, value in form.fields if known == name] for name, _ in form.fields}
+    assert kept == {name: [value] if isinstance(value, str) else value for name, value in TYPED.items()}
+    assert visitor.sign_in(USER_SECRET).status == 303
+    assert visitor.send(MAKE, fields=kept).status == 303
+    flag = client.get("/api/admin/projects/default/features/typed").json()
+    assert flag["description"] == TYPED["description"]
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "headers"),
+    [
+        (MAKE, TYPED, {"sec-fetch-site": "cross-site"}),
+        (MAKE, TYPED, {"sec-fetch-site": "same-site"}),
+        (MAKE, TYPED, {}),
+        (MAKE, TYPED | {"x": [""] * MOST_TYPED}, None),
+        ("/new-webhook", HOOK, None),
+        ("/new-webhook/try", HOOK, None),
+    ],
+    ids=["another site", "another origin", "no page", "too many fields", "a secret", "a secret that is tried"],
+)
+def test_no_page_repeats(client: AppClient, path: str, fields: dict[str, Any], headers: dict[str, str] | None) -> None:
+    """Nothing that another origin sent, nothing secret, and no more than a bound is in the page of a form without a session."""
+    answer = Visitor(client, None).send(path, fields=fields, headers=headers)
+    assert answer.status == 401 and AGAIN not in answer.text and "secret" not in answer.text and "typed" not in answer.text
+
+
+def test_no_page_repeats_a_file(client: AppClient) -> None:
+    """The page of a file without a session asks for the file again."""
+    headers = {"content-type": f"multipart/form-data; boundary={MARK}", **SAME_ORIGIN}
+    answer = client.post("/ui/import", FILE, token=None, headers=headers)
+    assert answer.status == 401 and AGAIN not in answer.text and "secret" not in answer.text
 
 
 FORMS = [each for each in PAGE_ROUTES if each.method == "POST"]

@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import Table, update
 
 from flagsvc.core.errors import DatabaseError
+from flagsvc.server.store.client_features import read_environment_features
 from flagsvc.server.store.documents import DOCUMENT_OVERHEAD, RETRY_S, ClientDocument, DocumentCache, DocumentQuery, Documents
 from flagsvc.server.store.schema import dependencies, features, segments, strategies
 from flagsvc.server.store.store import Store, Tx, open_store
@@ -309,3 +310,25 @@ def test_the_shelf_keeps_within_its_bound() -> None:
     assert [record_store.find_stale(query) for query in queries.values()] == [made["a"], None, made["c"]]
     record_store.put(queries["a"], 0, made["b"])
     assert (record_store.find(queries["a"], 1), record_store.find(queries["a"], 2)) == (made["a"], None)
+
+
+def test_only_what_has_changed_is_encoded_again(store: Store) -> None:
+    """A read takes over the entries of the read before. What is stored of a feature, and what segments contain, decides."""
+    write(store, put=many)
+    everything: list[Callable[[Tx], object]] = [
+        lambda tx: tx.db.execute(update(features).where(features.c.name == "full").values(description="other")),
+        lambda tx: tx.db.execute(update(strategies).where(strategies.c.feature == "full").values(parameters={"rollout": "7"})),
+        lambda tx: tx.db.execute(update(dependencies).values(enabled=False)),
+        lambda tx: tx.db.execute(update(segments).where(segments.c.name == "eu").values(constraints=[US])),
+    ]
+    with store.reading() as tx:
+        before = read_environment_features(tx, "development")
+        same = read_environment_features(tx, "development", before)
+    assert all(same.entries[name] is entry for name, entry in before.entries.items())
+    for change in everything:
+        with store.writing(None) as tx:
+            change(tx)
+        with store.reading() as tx:
+            after, alone = (read_environment_features(tx, "development", each) for each in (before, None))
+        assert after == alone and after != before, "it is as if nothing had been read before"
+        before = after

@@ -95,7 +95,7 @@ def test_the_readme_of_a_run_that_is_incomplete() -> None:
     found = sample()
     assert readme.table(found).endswith(f"\n\n– is a figure that this run did not measure.\n\n{goals.NEWER}")
     found.cells = [each for each in found.cells if each.server != EQUAL]
-    assert "| CPU a request, 10 flags | – | 200 µs | 50 µs | 10 µs | 11 µs |" in readme.table(found).splitlines()
+    assert "| CPU, 10 flags | – | 200 µs | 50 µs | 10 µs | 11 µs |" in readme.table(found).splitlines()
 
 
 def test_files_are_written(tmp_path: Path) -> None:

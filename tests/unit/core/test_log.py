@@ -324,6 +324,16 @@ def test_an_outage(errors: list[Exception], levels: list[str]) -> None:
     assert [(line.level, line.event) for line in log.lines] == [*((level, "broken") for level in levels), ("warn", "fine")]
 
 
+def test_an_outage_that_harms_nothing() -> None:
+    """A quiet log has its start and its end at level info, also of a refused token."""
+    log = RecordingLog()
+    outage = OutageLog(log, "broken", "fine", is_quiet=True)
+    for _ in range(2):
+        outage.log_failure(UpstreamError("unauthorized", "no", status=401))
+    outage.log_recovery()
+    assert [(line.level, line.event) for line in log.lines] == [("info", "broken"), ("debug", "broken"), ("info", "fine")]
+
+
 NOTICES = [Notice("ready"), Notice("first start", {"token": "t"}, "First start:\n\n  a token, t")]
 
 

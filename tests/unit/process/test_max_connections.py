@@ -54,12 +54,16 @@ def test_a_system_that_refuses(monkeypatch: pytest.MonkeyPatch, system: list[tup
 
 
 def test_a_system_that_allows_less_is_named(system: list[tuple[int, int]]) -> None:
-    """One line says how many connections there are room for, and what to do."""
+    """One line says how many connections there are room for, and what to do for these and for event streams. Streams get what
+    connections leave, and count as connections beyond that."""
     log = RecordingLog()
     made = max_connections.make_connection_limits(options(), log)
-    assert made.connections == 4096 - max_connections.RESERVED_FILES
+    assert (made.connections, made.streams) == (4096 - max_connections.RESERVED_FILES, 0)
     [line] = log.lines
-    assert "10128 open files" in str(line) and str(made.connections) in str(line)
+    assert "20128 open files" in str(line) and str(made.connections) in str(line)
+    made = max_connections.make_connection_limits(options(max_connections=1000), log)
+    assert (made.connections, made.streams) == (1000, 4096 - max_connections.RESERVED_FILES - 1000)
+    assert len(log.lines) == 1, "whoever has room for connections is not told"
 
 
 @pytest.fixture

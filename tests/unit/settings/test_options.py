@@ -168,6 +168,8 @@ def test_advice() -> None:
     assert "shorter than two refreshIntervals" in hasty
     (never,) = advice(options(refresh_interval=0, max_staleness=60))
     assert "asked once only" in never
+    (without,) = advice(options(refresh_interval=0, upstream_mode="streaming"))
+    assert "there is no stream" in without
     assert advice(options(refresh_interval=5000, max_staleness=10)) == advice(options(refresh_interval=0)) == []
 
 

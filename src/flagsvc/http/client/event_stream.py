@@ -17,6 +17,8 @@ KEPT_BYTES = 1024
 """The bytes of a line that are kept. A longer id is no id."""
 KEPT_DATA = 64
 """The characters of an event's data that are kept."""
+LONGEST_RETRY_MS = 86_400_000
+"""The most milliseconds that `retry` counts for."""
 IDENTITY = ("", "identity")
 
 
@@ -35,7 +37,7 @@ def is_event_stream(headers: Mapping[str, str]) -> bool:
 
 
 class EventReader:
-    """Reads one stream. `retry_ms` is the last `retry` that the stream has given, in milliseconds; None without one."""
+    """Reads one stream. `retry_ms` is the last `retry` of the stream, in milliseconds; None without one."""
 
     def __init__(self, longest_line: int) -> None:
         """Take the most bytes of a line."""
@@ -95,7 +97,7 @@ class EventReader:
         elif name == "id" and is_whole and "\0" not in value:
             self._id = value
         elif name == "retry" and value.isascii() and value.isdigit():
-            self.retry_ms = int(value)
+            self.retry_ms = min(int(value), LONGEST_RETRY_MS)
 
     def _end_event(self) -> ServerEvent | None:
         """Return the event; None if it has no data."""

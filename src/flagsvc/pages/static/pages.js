@@ -178,7 +178,7 @@ function comeBack() {
   window.sessionStorage.removeItem(PRESSED);
   if (!goal || window.location.hash || document.querySelector("[autofocus], main [role=alert]")) return;
   const buttons = [...document.querySelectorAll("main button:not([disabled])")].filter((each) => each.form);
-  const near = buttons.filter((each) => goalOf(each).replace(TURN, "") === goal.replace(TURN, ""));
+  const near = buttons.filter((each) => goalOf(each).replace(TURN, "/") === goal.replace(TURN, "/"));
   const same = near.filter((each) => goalOf(each) === goal);
   (same.find((each) => each.value === value) ?? same[0] ?? near[0])?.focus();
   sayAloud(document.querySelector("#notice .done span"));

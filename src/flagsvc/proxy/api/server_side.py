@@ -12,6 +12,7 @@ import msgspec
 
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.client_query import FILTERS, find_problems, knows_segments, read_query, split_tags
+from flagsvc.http.delta import STREAMING
 from flagsvc.http.http_errors import not_ready
 from flagsvc.http.keys import SCHEME, Keys
 from flagsvc.http.messages import HttpError, Response
@@ -83,9 +84,17 @@ class ClientFeatures(Features):
     def __init__(self, parts: DialectParts) -> None:
         super().__init__(parts.holder, parts.answers)
         self.reader = FilterReader(parts.settings)
+        self.offers_streaming = parts.settings.offer_streaming and parts.settings.max_streams > 0
 
     def read_filter(self, call: Call) -> DocumentFilter:
         return self.reader(call)
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the document, perhaps with the offer of a stream. Raises HttpError (400, 503)."""
+        answer = super().answer(call, body)
+        if self.offers_streaming and isinstance(answer, Response) and answer.status == 200 and not call.request.query:
+            answer.own.append(STREAMING)
+        return answer
 
 
 class ClientFeature(Handler):

@@ -53,6 +53,7 @@ class ServiceSettings:
     max_streams: int = 10_000
     max_streams_per_network: int = 1000
     stream_window: int | None = None
+    offer_streaming: bool = False
     enricher_timeout: int = 1000
     enricher_failure: str = "error"
     answer_cache_bytes: int = 4 * 1024 * 1024

@@ -161,11 +161,16 @@ class StreamFollower:
             error = await failure_of(reading)
             reason = reason_of(error, was_open=was_open)
         self._holder.stream.end(reason)
-        if error is not None and (not was_open or reason == POLLING):
+        self._tell_end(reason, error, was_open=was_open)
+        return reason, error
+
+    def _tell_end(self, reason: str, error: UpstreamError | None, *, was_open: bool) -> None:
+        """Log why there is no stream. An upstream that has never offered one is usual, unless a stream must be there."""
+        is_usual = reason == NOT_OFFERED and self._mode == AUTO and not self._holder.stream.opened
+        if error is not None and not is_usual and (not was_open or reason == POLLING):
             self._outage.log_failure(error)
         else:
-            self._log.debug("the stream has ended", reason=reason)
-        return reason, error
+            self._log.debug("the stream is not open", reason=reason)
 
     def _find_last_id(self) -> str:
         """Return the id of what is here: of the document, or else of the last event."""

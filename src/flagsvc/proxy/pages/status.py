@@ -104,7 +104,7 @@ def describe_news(shown: ShownEnvironment) -> dict[str, Any]:
     return {
         "by": "stream" if stream.is_open else "polls",
         "since": moment(stream.since),
-        "everySeconds": shown.refresh_s,
+        "everySeconds": int(shown.refresh_s) if shown.refresh_s.is_integer() else shown.refresh_s,
         "whyNoStream": stream.why,
         "streams": stream.opened,
         "fallbacks": stream.fallbacks,

@@ -59,7 +59,8 @@ class ApiContext:
     the option trustProxy, and `tries` are the tries to sign in that are left, `ways` the ways to sign in beside tokens and links.
     `renewal` makes new tokens known. `attempts` counts those of webhooks, `trials` sends tests of webhooks that are not stored,
     `malformed` counts the ENTRIES of reports that cannot be read. `described` are the operations of the OpenAPI document that
-    another contract answers. `metrics_apart` tells that callers get no metrics, because operators have an address of their own.
+    another contract answers. `metrics_apart` tells that callers get no metrics, because operators have an address of their own, and
+    `offers_streaming` that SDKs hear of streams.
     """
 
     store: Store
@@ -83,6 +84,7 @@ class ApiContext:
     attempts: Counts[str] = field(default_factory=lambda: Counts(OUTCOMES))
     trials: Trials = field(default_factory=lambda: Trials(Reach(())))
     metrics_apart: bool = False
+    offers_streaming: bool = False
     malformed: Counts[str] = field(default_factory=lambda: Counts([ENTRIES]))
     renewal: KeyRenewal = field(init=False)
     tries: SignInTries = field(init=False)

@@ -56,7 +56,9 @@ def bare(status: int, message: str, headers: Headers | None = None) -> ApiError:
 
 def in_form(refused: HttpError) -> ApiError:
     """Return the error response for a `HttpError`. An error that the server shares with the proxy contains only a message."""
-    return refused if isinstance(refused, ApiError) else bare(refused.status, refused.message)
+    if isinstance(refused, ApiError):
+        return refused
+    return bare(refused.status, refused.message, [(b"retry-after", str(refused.retry).encode())] if refused.retry else None)
 
 
 def named(status: int, name: str, message: str, details: Sequence[Any] | None = None, headers: Headers | None = None) -> ApiError:

@@ -178,7 +178,8 @@ class RoutedRequest:
     `path` is below the base path, and empty for a path outside of it. `as_data` tells that only the data of a page is wanted: the
     address has `.json` at its end, which `path` has not. `matches` are the routes of the path by method, and `match` is that of the
     request's method. `key_pending` tells that the token or the session is not in memory. The checks of the head find `caller` and
-    `encoding`, how to read the body; None if it is not read. `route` is the route for logs and metrics.
+    `encoding`, how to read the body; None if it is not read. `route` is the route for logs and metrics. `form` is the form of a
+    page that the body is.
     """
 
     path: str
@@ -190,6 +191,7 @@ class RoutedRequest:
     caller: Caller = ANONYMOUS
     encoding: BodyEncoding | None = None
     route: Route = NO_ROUTE
+    form: Form | None = None
 
 
 ErrorPage: TypeAlias = Callable[[Call, RoutedRequest, ApiError], Answer | None]
@@ -288,6 +290,7 @@ class Pipeline:
         """Return the call for the handler, or the answer of the first check that fails."""
         try:
             parsed = EMPTY if request.encoding is None else parse(request.encoding, body)
+            request.form = parsed.form
             method = head.request.method.decode("latin-1")
             self._check_maintenance(method, request)
             if head.request.method == OPTIONS:
@@ -375,6 +378,8 @@ class Pipeline:
 
     def _answer_error(self, head: Call, request: RoutedRequest, error: Exception) -> Response:
         if isinstance(error, HttpError):
+            if error.limit and error.status not in LIMITS:
+                self.reached.add(error.limit)
             return self._answer_failure(head, request, errors.in_form(error))
         if isinstance(error, CallerError):
             return self._answer_failure(head, request, errors.refused(error))

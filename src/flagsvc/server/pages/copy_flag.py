@@ -11,11 +11,13 @@ from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.compare import needs_of
 from flagsvc.server.pages.edits import Look
 from flagsvc.server.pages.flag import read_flag, require_flag
+from flagsvc.server.pages.flags import production_first
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.plans import preview_plans, submit_plans
 from flagsvc.server.pages.problems import Problem
 from flagsvc.server.store.batch.planning import ImportRequest, make_copies
+from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import bad_data
 from flagsvc.server.store.store import Tx
 
@@ -43,7 +45,7 @@ def submit(call: ApiCall) -> Answer:
 def show_page(call: ApiCall, look: Look | None = None) -> Answer:
     """Return the form, with what a copy changes if the look has a preview; of an archived flag, go to its own page.
 
-    The address may name the environment to copy from.
+    The address may name the environment to copy from; else it is one where the flag is on.
     """
     look = look or Look()
     name = call.params["featureName"]
@@ -54,7 +56,7 @@ def show_page(call: ApiCall, look: Look | None = None) -> Answer:
     found = preview_plans(call, partial(make_requests, call), look)
     names = [each["name"] for each in flag["environments"]]
     wanted = call.form.text(SOURCE) or call.first_value(SOURCE) or ""
-    source = wanted if wanted in names else next(iter(names), "")
+    source = wanted if wanted in names else first_source(flag["environments"])
     targets = call.form.texts(TARGET) if call.form else only_target(names, source)
     for state in flag["environments"]:
         state["needs"] = needs_of(call, flag["project"], state["name"])
@@ -70,6 +72,12 @@ def show_page(call: ApiCall, look: Look | None = None) -> Answer:
         "found": found,
     }
     return Answer(data, look.status)
+
+
+def first_source(states: Sequence[Json]) -> str:
+    """Return the environment to copy from that the form offers: where the flag is on, production first; else the first one."""
+    offered = [each for each in production_first(states) if each["enabled"]] or states
+    return next((str(each["name"]) for each in offered), "")
 
 
 def only_target(names: Sequence[str], source: str) -> Sequence[str]:

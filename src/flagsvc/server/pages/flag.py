@@ -45,7 +45,7 @@ def show(call: ApiCall) -> Answer:
             return see_other(call, "flags", name, "archived", undo=kept_notice(call))
         flag = read_flag(tx, name)
         flag["environments"] = production_first(flag["environments"])
-        flag["use"] = read_use(call, tx, name, [each["name"] for each in flag["environments"]])
+        flag["use"] = read_use(call, tx, name, flag["environments"])
         favorites.mark(tx, call.actor, [flag])
         flag["askedBy"] = usage.sum_by_application(tx, name)
         flag["history"], flag["events"] = read_history(tx, name)

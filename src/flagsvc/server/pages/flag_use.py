@@ -41,16 +41,21 @@ WINDOWS: Final = {
 }
 
 
-def read_use(call: ApiCall, tx: Tx, flag: str, places: Sequence[str]) -> Json:
-    """Return the use of a flag in the environment and the time that the query names, or in the first of `places` in a day."""
-    span = call.first_value("span") or ""
-    window = WINDOWS.get(span, WINDOWS[""])
-    given = call.first_value("environment") or ""
-    place = given if given in places else next(iter(places), "")
+def read_use(call: ApiCall, tx: Tx, flag: str, states: Sequence[Json]) -> Json:
+    """Return the use of a flag in the environment and the time that the query names.
+
+    Without them it is a day in the first of the flag's `states` in which it was used, or in the first of all.
+    """
+    span, given = (call.first_value(each) or "" for each in ("span", "environment"))
+    span = span if span in WINDOWS else ""
+    window, places = WINDOWS[span], [each["name"] for each in states]
+    used = [each["name"] for each in states if each["lastSeenAt"]]
+    place = given if given in places else next(iter(used or places), "")
     beginnings = window.beginnings(tx.now)
     sums = sum_between(tx, flag, place, beginnings)
     return {
         "environment": place,
+        "span": span,
         "address": address_of(place, span),
         "words": window.words,
         "bar": window.bar,

@@ -14,7 +14,7 @@ from flagsvc.http.answers import Answer
 from flagsvc.http.call import COOKIE, FETCH_SITE, Call
 from flagsvc.http.first_page import prefers_json
 from flagsvc.http.messages import GET, HEAD, HTML
-from flagsvc.pages.forms import Form
+from flagsvc.pages.forms import Form, find_boundary
 from flagsvc.pages.headers import PAGE_HEADERS, is_own_request
 from flagsvc.pages.live import HEADERS
 from flagsvc.pages.site import Site, redirect
@@ -29,27 +29,72 @@ from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
 from flagsvc.server.api.routes import OPERATIONS
 from flagsvc.server.pages.notices import QUERY, find_notice, note_done
 from flagsvc.server.pages.problems import Errors
-from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.actors import ADMIN, Actor
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.store import Tx
 
 SIGN_IN_BY_HEADER = "/sign-in/header"
 PLAIN = {
-    401: "Your session has ended, so nothing was changed. Sign in, go back, and do it again.",
+    401: "Your session has ended, so nothing was changed. Sign in and do it again.",
     405: "There is nothing to see at this address: it belongs to a button of a page.",
 }
 """Status → what its page says to a person, in place of a message for programs."""
+HAVE_SECRETS = ("createAddon", "updateAddon")
+"""Operations whose forms may have a secret, which no page repeats."""
+MOST_TYPED = 1_000
+"""The most fields of a form that is sent again after signing in."""
+
+
+class Setting(NamedTuple):
+    """A page below the settings: its title, its path below the pages, its purpose, and the permission that seeing it needs."""
+
+    title: str
+    path: str
+    words: str
+    permission: str = ""
+
+
+SETTINGS: dict[str, tuple[Setting, ...]] = {
+    "Flags and data": (
+        Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
+        Setting("Export", "/export", "Save flags of an environment as a file that can be imported."),
+        Setting(
+            "Context fields",
+            "/context-fields",
+            "What conditions compare: create fields, and change their legal values.",
+        ),
+        Setting("Tag types", "/tag-types", "Create, change and delete the types of tags."),
+        Setting("Strategy types", "/strategy-types", "Custom strategies and their parameters; deprecate a strategy type."),
+    ),
+    "Access": (
+        Setting("People", "/people", "The users, their root roles and sessions.", ADMIN),
+        Setting("Projects", "/projects", "Create projects, and change their environments and members."),
+        Setting("Environments", "/environments", "Create, order, switch and delete environments."),
+    ),
+    "Connections": (
+        Setting("API tokens", "/tokens", "What services, apps and proxies read flags with."),
+        Setting("Proxies", "/proxies", "Who polls this server, and what each has."),
+        Setting("Webhooks", "/webhooks", "Send events to a program or a chat: which, where to, and what was sent."),
+    ),
+    "You": (
+        Setting("My tokens", "/my-tokens", "Your personal tokens: create one, delete one."),
+        Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
+    ),
+}
+"""Title of a group → its pages."""
+
+
 SITE = Site(
     __package__,
     Section("All flags", ""),
-    Section("Flags", "/flags", "flag"),
+    Section("Flags", "/flags", "flag", covers=("/new-flag",)),
     Section("Try", "/try", "try"),
     Section("History", "/history", "history"),
     Section("Compare", "/compare", "compare"),
     Section("Proxies", "/proxies", "proxy"),
     Section("Segments", "/segments", "segment"),
     Section("Tokens", "/tokens", "key"),
-    Section("Settings", "/settings", "settings"),
+    Section("Settings", "/settings", "settings", covers=("/new-", *(each.path for pages in SETTINGS.values() for each in pages))),
 )
 
 
@@ -216,7 +261,23 @@ def error_page(base: str, head: Call, request: RoutedRequest, failure: ApiError)
     details = [str(each.get("message", "")) for each in failure.body.get("details", []) if isinstance(each, dict)]
     frame = frame_of(root, head, request.caller.actor)
     permissions = failure.body.get("permissions", [])
-    return SITE.error(frame, failure.status, failure.message, failure.headers, details=details, permissions=permissions)
+    typed = fields_again(head, request) if failure.status == 401 else None
+    return SITE.error(
+        frame, failure.status, failure.message, failure.headers, details=details, permissions=permissions, typed=typed
+    )
+
+
+def fields_again(head: Call, request: RoutedRequest) -> list[tuple[str, str]] | None:
+    """Return the names and values of a form that its sender may send again after signing in; None for a form that goes lost.
+
+    That is a form that another origin may have sent, a form with a file or a secret, and a form of too many fields.
+    """
+    if request.form is None or find_boundary(content_type(head)) or request.route.stands_for in HAVE_SECRETS:
+        return None
+    if not is_own_request(head.other(FETCH_SITE), head.origin, head.host):
+        return None
+    found = [(name, value) for name, values in request.form.items() for value in values]
+    return found if len(found) <= MOST_TYPED else None
 
 
 def show_file(call: ApiCall) -> Answer:
@@ -238,46 +299,20 @@ def show_stream(call: ApiCall) -> Answer:
     return Answer(headers=HEADERS, parts=call.server.streams.make(lambda: keyring.is_valid(secret), viewer))
 
 
-class Setting(NamedTuple):
-    """A page below the settings: its title, its path below the pages, and its purpose."""
-
-    title: str
-    path: str
-    words: str
-
-
-SETTINGS: dict[str, tuple[Setting, ...]] = {
-    "Flags and data": (
-        Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
-        Setting("Export", "/export", "Save flags of an environment as a file that can be imported."),
-        Setting(
-            "Context fields",
-            "/context-fields",
-            "What conditions compare: create fields, and change their legal values.",
-        ),
-        Setting("Tag types", "/tag-types", "Create, change and delete the types of tags."),
-        Setting("Strategy types", "/strategy-types", "Custom strategies and their parameters; deprecate a strategy type."),
-    ),
-    "Access": (
-        Setting("People", "/people", "The users, their root roles and sessions. It needs the permission ADMIN."),
-        Setting("Projects", "/projects", "Create projects, and change their environments and members."),
-        Setting("Environments", "/environments", "Create, order, switch and delete environments."),
-    ),
-    "Connections": (
-        Setting("API tokens", "/tokens", "What services, apps and proxies read flags with."),
-        Setting("Proxies", "/proxies", "Who polls this server, and what each has."),
-        Setting("Webhooks", "/webhooks", "Send events to a program or a chat: which, where to, and what was sent."),
-    ),
-    "You": (
-        Setting("My tokens", "/my-tokens", "Your personal tokens: create one, delete one."),
-        Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
-    ),
-}
-"""Title of a group → its pages."""
+def settings_of(actor: Actor) -> dict[str, list[Setting]]:
+    """Return the pages below the settings that an actor may ever see, in their groups."""
+    return {
+        title: [each for each in pages if not each.permission or actor.may_ever(each.permission)]
+        for title, pages in SETTINGS.items()
+    }
 
 
 def show_settings(call: ApiCall) -> Answer:
-    groups = [{"title": title, "pages": [each._asdict() for each in pages]} for title, pages in SETTINGS.items()]
+    found = settings_of(call.actor)
+    groups = [
+        {"title": title, "pages": [{"title": each.title, "path": each.path, "words": each.words} for each in pages]}
+        for title, pages in found.items()
+    ]
     return Answer({"groups": groups})
 
 

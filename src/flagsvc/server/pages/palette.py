@@ -5,7 +5,9 @@ from __future__ import annotations
 from flagsvc.http.answers import Answer
 from flagsvc.pages.templates import Section, segment
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.pages.page import SETTINGS, SITE, page
+from flagsvc.server.api.routes import OPERATIONS
+from flagsvc.server.pages.page import SITE, page, settings_of
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import favorites
 from flagsvc.server.store.resources.feature_search import find_by_name
@@ -14,11 +16,24 @@ from flagsvc.server.store.store import Tx
 MOST_FLAGS = 8
 LONGEST = 200
 """The most characters of a text that count."""
-MORE = (Section("Create flag", "/new-flag", "plus"), Section("Create token", "/tokens/new", "plus"))
-"""Pages that are no section and no setting."""
-OF_SETTINGS = [Section(each.title, each.path, "settings") for pages in SETTINGS.values() for each in pages]
-PAGES = {each.path: each for each in (*OF_SETTINGS, *MORE, *SITE.sections)}
-"""Path → each page that the palette knows, once."""
+MORE = {
+    "createFeature": Section("Create flag", "/new-flag", "plus"),
+    "createApiToken": Section("Create token", "/tokens/new", "plus"),
+}
+"""Operation of the admin API → the page of its form, which is no section and no setting."""
+
+
+def list_pages(actor: Actor) -> list[Section]:
+    """Return each page that the palette knows, once, without what an actor may never do."""
+    settings = [Section(each.title, each.path, "settings") for pages in settings_of(actor).values() for each in pages]
+    more = [each for operation, each in MORE.items() if any(map(actor.may_ever, permissions_of(operation)))]
+    return list({each.path: each for each in (*settings, *more, *SITE.sections)}.values())
+
+
+def permissions_of(operation: str) -> tuple[str, ...]:
+    """Return the permissions of which an operation of the admin API needs one."""
+    needed = OPERATIONS[operation].permission
+    return (needed,) if isinstance(needed, str) else needed
 
 
 def show(call: ApiCall) -> Answer:
@@ -28,7 +43,11 @@ def show(call: ApiCall) -> Answer:
     with call.store.reading() as tx:
         flags = list_flags(call, tx, words)
     wanted = [each.casefold() for each in words]
-    pages = [row._asdict() for row in PAGES.values() if all(each in row.title.casefold() for each in wanted)]
+    pages = [
+        {"title": row.title, "path": row.path, "icon": row.icon}
+        for row in list_pages(call.actor)
+        if all(each in row.title.casefold() for each in wanted)
+    ]
     return Answer({"q": text, "flags": flags, "pages": pages, "part": call.first_value("part") is not None})
 
 

@@ -61,8 +61,10 @@ class EnvironmentFeatures:
 
 @dataclass(frozen=True)
 class FeatureParts:
-    """The parts of features, by feature name; `uses` by strategy id, `constraints` by segment id. `known` has the entries of the read
-    before, if what segments contain is the same."""
+    """The parts of features, by feature name; `uses` by strategy id, `constraints` by segment id.
+
+    `known` has the entries of the read before, if what segments contain is the same.
+    """
 
     strategies: Grouped
     uses: Grouped

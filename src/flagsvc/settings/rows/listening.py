@@ -104,6 +104,15 @@ class ListeningOptions(Options):
         help="milliseconds over which the callers with streams hear of a change, so that they do not all ask at once",
         advanced=True,
     )
+    offer_streaming: bool = option(
+        "offerStreaming",
+        reads=("FLAGSVC_OFFER_STREAMING",),
+        kind=of.BOOLEAN,
+        default=False,
+        help="tell server-side SDKs that poll without a filter that they may open an event stream instead; those that can do so by"
+        " themselves",
+        advanced=True,
+    )
     request_memory: int | None = option(
         "requestMemory",
         reads=("FLAGSVC_REQUEST_MEMORY",),

@@ -86,6 +86,7 @@ class ServerListening(Options):
     max_streams: int = ListeningOptions.max_streams
     max_streams_per_network: int = ListeningOptions.max_streams_per_network
     stream_window: int | None = ListeningOptions.stream_window
+    offer_streaming: bool = ListeningOptions.offer_streaming
     request_memory: int | None = ListeningOptions.request_memory
     header_timeout: int = ListeningOptions.header_timeout
     body_timeout: int = ListeningOptions.body_timeout

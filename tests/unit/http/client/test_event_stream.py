@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.http.client.event_stream import KEPT_BYTES, KEPT_DATA, EventReader, ServerEvent, is_event_stream
+from flagsvc.http.client.event_stream import KEPT_BYTES, KEPT_DATA, LONGEST_RETRY_MS, EventReader, ServerEvent, is_event_stream
 from support.same_inputs import examples
 
 MANY = 64 * 1024 * 1024
@@ -60,7 +60,12 @@ def test_the_standard(sent: bytes, expected: list[tuple[str, str, str]]) -> None
 
 @pytest.mark.parametrize(
     ("sent", "expected"),
-    [(b"retry: 2500\n", 2500), (b"retry: 1\nretry: -2\nretry: 3s\nretry: \nretry\n", 1), ("retry: ²\n".encode(), None)],
+    [
+        (b"retry: 2500\n", 2500),
+        (b"retry: " + b"9" * 900 + b"\n", LONGEST_RETRY_MS),
+        (b"retry: 1\nretry: -2\nretry: 3s\nretry: \nretry\n", 1),
+        ("retry: ²\n".encode(), None),
+    ],
 )
 def test_retry(sent: bytes, expected: int | None) -> None:
     """Only ASCII digits count."""

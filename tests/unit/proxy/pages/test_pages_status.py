@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
@@ -52,6 +53,23 @@ async def test_the_event_streams_of_callers() -> None:
     desk.runtime.generations.streams.count, desk.runtime.generations.streams.told = 1, 7
     assert (await desk.data("/ui/status.json"))["process"]["streams"] == {"open": 1, "told": 7}
     assert "1 event stream of callers, told of 7 changes" in await desk.text("/ui/status")
+
+
+async def test_how_news_arrive() -> None:
+    """By a stream since when, or by polls how often and why. The data have the counts."""
+    desk = DeskScene()
+    stream = desk.only.holder.stream
+    stream.end("not-offered")
+    assert "by polls every 5 s: the upstream offers no stream" in await desk.text("/ui/status")
+    stream.open(desk.clock.now())
+    stream.events["unleash-updated"] = 2
+    assert re.search(r"by stream since\s+<time [^>]+>[^<]+</time>\s*, 2 events", await desk.text("/ui/status"))
+    [found] = (await desk.data("/ui/status.json"))["environments"]
+    news = {"by": "stream", "everySeconds": 5.0, "whyNoStream": "", "streams": 1, "fallbacks": 0, "events": 2}
+    assert {name: value for name, value in found["news"].items() if name != "since"} == news
+    assert stream.close(desk.clock.now())
+    stream.end("silent")
+    assert "by polls every 5 s: the stream was silent" in await desk.text("/ui/status")
 
 
 def test_a_state_has_one_word() -> None:

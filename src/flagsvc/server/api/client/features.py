@@ -11,6 +11,7 @@ from functools import partial
 from flagsvc.http.answers import Answer
 from flagsvc.http.call import APP_NAME, INSTANCE_ID, SDK
 from flagsvc.http.client_query import FILTERS, PARAMETERS, find_problems, knows_segments, split_tags
+from flagsvc.http.delta import STREAMING
 from flagsvc.http.shapes import Array, Boolean, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.pollers import Who
@@ -109,7 +110,8 @@ def build_answer(call: ApiCall, query: DocumentQuery, found: ClientDocument) -> 
     condition = call.head.if_none_match
     if condition is not None and f'"{found.digest}:'.encode() in condition:
         return Answer(None, 304, ((b"etag", found.tag),))
-    return Answer(found.body, gzipped=found.gzipped, tag=found.tag)
+    offer = (STREAMING,) if call.server.offers_streaming and not call.query else ()
+    return Answer(found.body, headers=offer, gzipped=found.gzipped, tag=found.tag)
 
 
 def read_who(call: ApiCall) -> Who:

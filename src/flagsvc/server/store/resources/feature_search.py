@@ -206,7 +206,9 @@ def _to_json(tx: Tx, rows: Sequence[Row[Any]]) -> list[Json]:
             "project": row.project,
             "archivedAt": format_time(row.archived_at),
             "dependencyType": kinds.get(row.name),
-            "environments": [each | counts[row.name, each["name"]] | {"changeRequestIds": []} for each in overview["environments"]],
+            "environments": [
+                {**each, **counts[row.name, each["name"]], "changeRequestIds": []} for each in overview["environments"]
+            ],
             "segments": used.get(row.name, []),
         }
         | created_by(row, known)

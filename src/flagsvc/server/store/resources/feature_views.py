@@ -172,15 +172,19 @@ def list_overviews(tx: Tx, rows: Sequence[Row[Any]]) -> list[Json]:
 
 
 def state_to_json(state: Row[Any], active: dict[tuple[str, str], bool]) -> Json:
-    """Return the state of a feature in an environment, as lists contain it; `active` comes from `_has_active_strategies`."""
-    found = active.get((state.feature, state.environment))
+    """Return the state of a feature in an environment, as lists contain it: a row of STATE_COLUMNS.
+
+    `active` comes from `_has_active_strategies`. A page of a list calls this for a thousand rows.
+    """
+    feature, environment, enabled, variants, seen, kind, sort_order = tuple(state)
+    found = active.get((feature, environment))
     return {
-        "name": state.environment,
-        "enabled": state.enabled,
-        "type": state.type,
-        "sortOrder": state.sort_order,
-        "variantCount": len(state.variants or []),
-        "lastSeenAt": format_time(state.last_seen_at),
+        "name": environment,
+        "enabled": enabled,
+        "type": kind,
+        "sortOrder": sort_order,
+        "variantCount": len(variants or []),
+        "lastSeenAt": format_time(seen),
         "hasStrategies": found is not None,
         "hasEnabledStrategies": found is True,
     }
@@ -203,10 +207,11 @@ def sentences_of(tx: Tx, names: Sequence[str], on_in: Sequence[str] | None = Non
     found: dict[tuple[str, str], list[Json]] = defaultdict(list)
     known = read_segment_specs(tx)
     conditions = [] if on_in is None else [strategy_rows.c.environment.in_(on_in), IS_ON]
-    for row, whole in strategies.wholes_of(tx, names, *conditions):
-        strategy = strategies.to_json(row, whole["segments"])
-        words, chips = describe_strategy(strategy, known, row.feature)
-        found[row.feature, row.environment].append(strategy | {"words": words, "chips": chips})
+    for row, strategy in strategies.wholes_of(tx, names, *conditions):
+        feature = row.feature
+        del strategy["position"]
+        strategy["words"], strategy["chips"] = describe_strategy(strategy, known, feature)
+        found[feature, row.environment].append(strategy)
     return found
 
 
