@@ -328,6 +328,17 @@ async def test_a_stream_that_does_not_tell_of_changes_is_no_stream() -> None:
         assert len(server.asked) == 1
 
 
+async def test_a_document_that_is_not_accepted_is_told_once() -> None:
+    """Each poll fetches it again, and the stream has nothing more to tell."""
+    async with following() as scene:
+        server = await opened(scene)
+        server.change(b"{")
+        for number in range(2, 6):
+            await polls(scene, number)
+            await scene.clock.advance(scene.clock.sleeping[0])
+        assert scene.notes.is_open and scene.polling.serves == ["one"]
+
+
 async def test_an_upstream_without_etags_is_not_behind() -> None:
     """Each of its answers is a whole document, which may be the same."""
     async with following() as scene:
