@@ -152,6 +152,7 @@ class HttpSource:
         self._expected: str | None = None
         self._told = self._told_before = 0
         self._untold = 0
+        self._etag: str | None = None
         self._again: list[float] = []
         self._renewals = 0
         self._known = 0
@@ -164,6 +165,7 @@ class HttpSource:
     def renew(self) -> None:
         """Poll now without an ETag, because the token has changed: documents of the old token may differ."""
         self._renewals += 1
+        self._etag = None
         self.poll_now()
 
     def poll_now(self) -> None:
@@ -221,14 +223,15 @@ class HttpSource:
         self.has_failed = False
         self._known = renewals
         self._settle(fetched, told)
-        if self.calm_s and told == self._told_before and etag is not None and fetched.etag not in (None, etag):
-            self._note_untold()
-        self._told_before = told
+        self._compare(fetched, told)
         return fetched
 
-    def _note_untold(self) -> None:
-        """Note that a poll beside a stream has found a change that the stream has not told of."""
-        self._untold += 1
+    def _compare(self, fetched: Fetched, told: int) -> None:
+        """Count a change that a poll has found beside a stream, and that the stream has not told of."""
+        before, self._etag = self._etag, fetched.etag
+        told_before, self._told_before = self._told_before, told
+        if self.calm_s and told == told_before and before is not None and fetched.etag not in (None, before):
+            self._untold += 1
         if self._untold >= MOST_UNTOLD:
             self._untold = 0
             self.behind.set()

@@ -305,21 +305,61 @@ async def test_a_stream_that_does_not_tell_of_changes_is_no_stream() -> None:
     """One change may be found by a poll before it is told. After two in a row the stream is closed, and not asked for soon."""
     async with following() as scene:
         server = await opened(scene)
-        await scene.clock.advance(5)
+        server.change(document("told"))
         for number in range(4):
             await until(lambda: scene.clock.sleeping == [CALM_S])
             server.body = document(f"n{number}")
             await scene.clock.advance(CALM_S)
             await until(lambda: scene.polling.serves == [f"n{number}"])  # noqa: B023
+            await turns()
+            assert scene.notes.is_open
             if number < 3:
                 server.send(event("unleash-updated", id_of(server.body)))
-                await until(lambda: scene.notes.events["unleash-updated"] == number + 1)  # noqa: B023
+                await until(lambda: scene.notes.events["unleash-updated"] == number + 2)  # noqa: B023
         assert scene.notes.is_open
         await until(lambda: scene.clock.sleeping == [CALM_S])
         server.body = TWO
         await scene.clock.advance(CALM_S)
-        await until(lambda: scene.ends == {"behind": 1} and scene.clock.sleeping == [5.0])
+        await until(lambda: scene.ends == {"behind": 1})
+        await scene.clock.advance(1)
+        await until(lambda: scene.clock.sleeping == [5.0])
         assert (scene.polling.serves, scene.notes.why) == (["two"], "the stream did not tell of changes")
+        await scene.clock.advance(60)
+        assert len(server.asked) == 1
+
+
+async def test_a_document_that_is_not_accepted_is_told_once() -> None:
+    """Each poll fetches it again, and the stream has nothing more to tell."""
+    async with following() as scene:
+        server = await opened(scene)
+        server.change(b"{")
+        for number in range(2, 6):
+            await polls(scene, number)
+            await scene.clock.advance(scene.clock.sleeping[0])
+        assert scene.notes.is_open and scene.polling.serves == ["one"]
+
+
+async def test_an_upstream_without_etags_is_not_behind() -> None:
+    """Each of its answers is a whole document, which may be the same."""
+    async with following() as scene:
+        scene.server.features = reply(200, ONE)
+        await opened(scene)
+        await scene.clock.advance(5)
+        for number in range(2, 6):
+            await polls(scene, number)
+            await scene.clock.advance(CALM_S)
+        assert scene.notes.is_open
+
+
+async def test_a_stream_that_was_heard_is_opened_again_soon_whenever_it_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing holds it back; the network has failed, however often."""
+    monkeypatch.setattr(upstream_module, "SILENCE_S", 0.2)
+    async with following() as scene:
+        for number in range(1, 4):
+            await opened(scene)
+            await scene.clock.advance(follower_module.HEARD_S)
+            await until(lambda: scene.ends == {"silent": number} and 1.0 in scene.clock.sleeping)  # noqa: B023
+            await scene.clock.advance(1)
 
 
 async def test_a_slow_stream_is_a_stream() -> None:
@@ -448,6 +488,16 @@ async def test_a_low_limit_of_staleness_is_kept_beside_a_stream() -> None:
         await scene.clock.advance(1)
         await polls(scene, 3)
         assert scene.clock.sleeping == [CALM_S]
+
+
+async def test_a_limit_of_staleness_makes_no_poll_rare() -> None:
+    """Without a stream the interval stays."""
+    async with following(reply(404)) as scene:
+        await until(lambda: scene.ends and scene.clock.sleeping == [5.0])
+        scene.follower.keep_fresh(100)
+        await scene.clock.advance(5)
+        await polls(scene, 2)
+        assert scene.clock.sleeping == [5.0]
 
 
 async def test_an_upstream_that_is_back_is_polled_when_its_stream_opens() -> None:
