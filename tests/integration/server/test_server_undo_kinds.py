@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 from sqlalchemy import select
 
+from flagsvc.server.store.client_features import read_environment_features
+from flagsvc.server.store.documents import DocumentQuery, make_document
 from flagsvc.server.store.event_kinds import KINDS, ROWS, EventKind, Undo
 from flagsvc.server.store.resources.project_access import give_role
 from flagsvc.server.store.schema import METADATA
@@ -313,10 +315,16 @@ class Scene:
         return answer.status < 300
 
     def state(self) -> tuple[bytes, ...]:
-        """Return what clients get, byte for byte, and the rows of the database as text."""
+        """Return what clients get, byte for byte, and the rows of the database as text. What clients get is what a server gives
+        them that reads everything, however little this server has read again."""
         documents = [self.client.get("/api/client/features", token=each) for each in (BACKEND_SECRET, PRODUCTION_SECRET)]
         assert all(each.status == 200 for each in documents)
-        return *(each.body.partition(b'"meta"')[0] for each in documents), *self.rows()
+        bodies = [each.body.partition(b'"meta"')[0] for each in documents]
+        with self.client.server.store.reading() as tx:
+            queries = [DocumentQuery(each, inline=True) for each in ("development", "production")]
+            whole = [make_document(each, read_environment_features(tx, each.environment)) for each in queries]
+        assert bodies == [each.body.partition(b'"meta"')[0] for each in whole]
+        return *bodies, *self.rows()
 
     def rows(self) -> Iterator[bytes]:
         """Yield the rows of each table that is compared."""
