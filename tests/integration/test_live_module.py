@@ -11,6 +11,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from clients_browser import SCRIPTS, html
 
@@ -19,6 +20,7 @@ from support import peers, processes
 from support.browser import NAME, Browser, browser
 from support.event_streams import count, wait_streams
 from support.fake_upstream import FakeUpstream
+from support.flagservers import FRONTEND_SECRET, our_flag_server
 from support.guides import block
 from support.http_servers import Reply, Request, http_server, serving
 from support.waiting import wait_until
@@ -107,6 +109,26 @@ def test_a_change_is_seen_at_once(upstream: FakeUpstream) -> None:
             assert len(chromium.run("streams()")) == 1 and chromium.run("unhandled") == []
             assert processes.KEY not in str(chromium.requested())
             assert chromium.complaints() == []
+
+
+GIVEN: dict[str, Any] = {
+    "features": [{"name": "first", "enabled": ["development"]}, {"name": "third", "enabled": []}],
+    "strategies": [{"feature": name, "environment": "development", "name": "default"} for name in ("first", "third")],
+}
+
+
+def test_a_commit_is_seen_at_once() -> None:
+    """A page at the flag server has a change within a second after its commit, without a proxy."""
+    with our_flag_server(given=GIVEN) as server:
+        page = scripted(PLAIN, f"{server.root}/api/frontend", FRONTEND_SECRET)
+        with site(page) as address, browser() as chromium:
+            chromium.go(address)
+            see(chromium, "first")
+            chromium.wait_for("streams().length === 1")
+            server.admin("/projects/default/features/third/environments/development/on", method="POST")
+            began = time.monotonic()
+            see(chromium, "first", "third")
+            assert time.monotonic() - began < 1.0
 
 
 def test_tabs_share_a_stream(upstream: FakeUpstream) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
-import signal
 import ssl
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 from support import scene
 from support.environment_samples import write_toml
-from support.event_streams import listening
+from support.event_streams import Listener, listening
 from support.fake_upstream import fake_upstream
 from support.pki import HOST, Authority, written
 from support.processes import Proxy, our_proxy
@@ -23,23 +22,60 @@ from support.worker_pools import document
 EACH_WORKER = 4
 """Streams of each kind, so that most likely each of two workers has one."""
 NOTHING = {"UNLEASH_API_TOKEN": "", "UNLEASH_PROXY_CLIENT_KEYS": "", "EXP_SERVER_SIDE_SDK_CONFIG_TOKENS": ""}
-KEY_A, KEY_B = "hidden-key-a", "hidden-key-b"
+KEY_A, NEW_KEY, KEY_B = "hidden-key-a", "hidden-key-of-tomorrow", "hidden-key-b"
 BASE = "/base"
 
 
-def stream_of(proxy: Proxy, key: str, tls: ssl.SSLContext) -> str:
-    """Return the path of the stream in the answer with all flags for a key."""
-    with closing(http.client.HTTPSConnection(HOST, proxy.port, context=tls, timeout=20)) as connection:
-        body, headers = b'{"context":{}}', {"Authorization": key, "Content-Type": "application/json"}
-        connection.request("POST", f"{BASE}/ofrep/v1/evaluate/flags", body, headers)
-        answer = connection.getresponse()
-        content = json.loads(answer.read())
-    assert answer.status == 200, content
-    return str(content["eventStreams"][0]["endpoint"]["requestUri"])
+class Caller:
+    """A caller of one environment, by its key in the header or by a ticket in the URL. It comes back when its stream ends."""
+
+    def __init__(self, proxy: Proxy, tls: ssl.SSLContext, key: str, *, by_ticket: bool) -> None:
+        self.root = f"https://{HOST}:{proxy.port}"
+        self.tls, self.key, self.by_ticket = tls, key, by_ticket
+        self.stack = ExitStack()
+        self.known = ""
+        self.listener = self.open()
+        self.known = str(self.listener.version())
+
+    def open(self) -> Listener:
+        """Open a stream, with the version that the caller has."""
+        path = self.find_path() if self.by_ticket else f"{BASE}/proxy/stream?at="
+        self.url = self.root + (path.rpartition("at=")[0] + f"at={self.known}" if self.known else path)
+        return self.stack.enter_context(listening(self.url, "" if self.by_ticket else self.key, tls=self.tls))
+
+    def find_path(self) -> str:
+        """Return the path of the stream in the answer with all flags."""
+        host = self.root.removeprefix("https://")
+        with closing(http.client.HTTPSConnection(host, context=self.tls, timeout=20)) as connection:
+            headers = {"Authorization": self.key, "Content-Type": "application/json"}
+            connection.request("POST", f"{BASE}/ofrep/v1/evaluate/flags", b'{"context":{}}', headers)
+            answer = connection.getresponse()
+            content = json.loads(answer.read())
+        assert answer.status == 200, content
+        return str(content["eventStreams"][0]["endpoint"]["requestUri"])
+
+    def hear(self) -> str:
+        """Return the next version, also if the stream ends before."""
+        while (told := self.listener.version()) in (None, self.known):
+            if told is None:
+                self.listener = self.open()
+        self.known = str(told)
+        return self.known
+
+    @property
+    def ticket(self) -> str:
+        """The ticket of the present stream."""
+        return parse_qs(urlsplit(self.url).query)["ticket"][0]
+
+
+def knows(proxy: Proxy, key: str, tls: ssl.SSLContext) -> bool:
+    """Return whether the process that answers takes a key."""
+    with listening(f"https://{HOST}:{proxy.port}{BASE}/proxy", key, tls=tls) as answer:
+        return answer.status == 200
 
 
 def test_each_environment_tells_its_own_callers(tmp_path: Path) -> None:
-    """A change reaches the keys, the looked-up tokens and the tickets of its environment, in each worker, also after a reload.
+    """A change reaches the keys, the looked-up tokens and the tickets of its environment, in each worker, also over a reload.
 
     Over our own TLS and below a base path. A ticket with another environment in it opens nothing, and no secret is written.
     """
@@ -57,41 +93,32 @@ def test_each_environment_tells_its_own_callers(tmp_path: Path) -> None:
             "FLAGSVC_TOKEN_VALIDATION": "upstream",
             "PROXY_BASE_PATH": BASE,
             "FLAGSVC_OFREP": "true",
-            "FLAGSVC_FETCH_INTERVAL": "200",
+            "FLAGSVC_FETCH_INTERVAL": "1000",
+            "FLAGSVC_WATCH_INTERVAL": "1",
             "FLAGSVC_ACCESS_LOG": "true",
             **NOTHING,
         }
         proxy = stack.enter_context(our_proxy("http://127.0.0.1:1/api", wait_ready=False, **given))
         proxy.program.wait(lambda: all(f"flagsvc ready: {name}: " in proxy.program.output() for name in "ab"), "ready")
-        root = f"https://{HOST}:{proxy.port}"
-        tickets = {key: stream_of(proxy, key, tls) for key in (KEY_A, KEY_B, FRONT_A)}
-        paths = [(f"{BASE}/proxy/stream", key) for key in tickets] + [(path, "") for path in tickets.values()]
-        opened = [stack.enter_context(listening(root + path, key, tls=tls)) for path, key in paths * EACH_WORKER]
-        assert {each.status for each in opened} == {200}
-        of_key_b = {number for number, (_, key) in enumerate(paths * EACH_WORKER) if key == KEY_B or number % 6 == 4}
-
-        def hear() -> tuple[set[str | None], set[str | None]]:
-            """Return the next versions of the callers of both environments."""
-            a = {each.version() for number, each in enumerate(opened) if number not in of_key_b}
-            return a, {opened[number].version() for number in of_key_b}
-
-        first = hear()
+        callers = {
+            name: [Caller(proxy, tls, key, by_ticket=by) for key in keys for by in (False, True) for _ in range(EACH_WORKER)]
+            for name, keys in {"a": (KEY_A, FRONT_A), "b": (KEY_B,)}.items()
+        }
+        for caller in (*callers["a"], *callers["b"]):
+            stack.callback(caller.stack.close)
         for number in range(2):
             of_a.replace(scene.document(scene.toggle(f"of-a-{number}", project="a")))
             of_b.replace(document(f"b.{number}"))
-            told = hear()
-            assert [len(each) for each in told] == [1, 1] and not (told[0] | told[1]) & {None, *first[0], *first[1]}, number
-            first = told
+            told = {name: {caller.hear() for caller in some} for name, some in callers.items()}
+            assert [len(each) for each in told.values()] == [1, 1] and told["a"] != told["b"]
             if number == 0:
-                tables["a"] = {**tables["a"], "clientKeys": [KEY_A, "hidden-key-a-2"]}
+                tables["a"] = {**tables["a"], "clientKeys": [KEY_A, NEW_KEY]}
                 write_toml(tmp_path / "flagsvc.toml", tables)
-                os.kill(proxy.program.process.pid, signal.SIGHUP)
-                proxy.program.wait(lambda: "environments have changed" in proxy.program.output(), "reading the file")
-        (start, ticket), (_, other) = (tickets[key].split("ticket=") for key in (KEY_A, KEY_B))
-        forged = f"{other.split('.')[0]}.{ticket.split('.')[1]}"
-        with listening(f"{root}{start}ticket={forged}", "", tls=tls) as listener:
+                proxy.program.wait(lambda: {knows(proxy, NEW_KEY, tls) for _ in range(8)} == {True}, "reading the file")
+        tickets = {name: next(caller.ticket for caller in some if caller.by_ticket) for name, some in callers.items()}
+        forged = f"{tickets['b'].split('.')[0]}.{tickets['a'].split('.')[1]}"
+        with listening(f"https://{HOST}:{proxy.port}{BASE}/ofrep/v1/stream?ticket={forged}", "", tls=tls) as listener:
             assert listener.status == 401
-        assert proxy.program.stop() == 0
         output = proxy.program.output()
         assert "/ofrep/v1/stream" in output and "Traceback" not in output
-        assert not [secret for secret in ("hidden", ticket, other, forged) if secret in output]
+        assert not [secret for secret in ("hidden", *tickets.values(), forged) if secret in output]

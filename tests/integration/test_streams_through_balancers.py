@@ -82,9 +82,7 @@ def test_balancers_as_they_come(upstream: FakeUpstream) -> None:
         assert count(proxy, "opened_total") == len(opened)
 
 
-@pytest.mark.parametrize(
-    "balance", [lambda proxy: nginx(proxy, limit_s=2), lambda proxy: haproxy(proxy, 2)], ids=["nginx", "HAProxy"]
-)
+@pytest.mark.parametrize("balance", [nginx, haproxy])
 def test_a_balancer_that_cuts(upstream: FakeUpstream, balance: Callable[..., AbstractContextManager[int]]) -> None:
     """A caller that comes back with the version that it knows misses nothing, and the proxy keeps no stream that was cut."""
     with our_proxy(upstream.url, **QUICK) as proxy, balance(proxy, limit_s=2) as port:

@@ -229,6 +229,18 @@ async def test_streams_are_refused_and_never_ended_for_others() -> None:
         await evaluate(off)
 
 
+async def test_a_ticket_without_room_is_told_when_to_come_back() -> None:
+    """An `EventSource` gives up at 429. So it hears the newest version, and to come back within 30 s, and its stream ends."""
+    wire = make(max_streams=1)
+    url = (await evaluate(wire))[2]
+    await listen(wire, "/proxy/stream", KEY)
+    version = change(wire, 2)
+    late = await listen(wire, url)
+    assert late.parts.outlet is None and late.hints == [version]
+    assert 20_000 <= int(late.text.removeprefix("retry: ").partition("\n")[0]) < 29_000
+    assert wire.service.reached.counts["streams"] == 1
+
+
 async def test_a_stream_ends_with_its_key() -> None:
     """A key that counts no longer ends its streams at their next heartbeat; others go on."""
     wire = make()

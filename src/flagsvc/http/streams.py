@@ -44,6 +44,9 @@ MIN_AGE_S: Final = 1800.0
 MIN_RETRY_MS: Final = 1000
 MAX_RETRY_MS: Final = 5000
 """After its end, a caller waits a time between these two until it asks again: each caller another time."""
+MIN_FULL_RETRY_MS: Final = 20_000
+MAX_FULL_RETRY_MS: Final = 29_000
+"""The same where there is no room. OpenFeature's provider for pages takes a stream as broken that is away for 30 s."""
 RETRY_AFTER_S: Final = 30
 """Seconds after which a caller may try again for whom there is no room."""
 LATE_BEATS: Final = 2
@@ -122,16 +125,16 @@ class Subscriber(Parts):
         self.late: i64 = 0
 
     def on_open(self) -> None:
-        """Join the others, and say what the caller does not know. Without room, end."""
+        """Join the others, and say what the caller does not know. Without room, end after that."""
         channel = self.channel
         streams = channel.streams
         channel.join()
-        if not streams.join(self):
-            self.end()
-            return
+        has_room = streams.join(self)
         first = channel.greet(self.told)
         self.told = channel.version
-        self.send(b"retry: %d\n%b" % (streams.draw_retry(), first or b"id: %b\n\n" % self.told.encode()))
+        self.send(b"retry: %d\n%b" % (streams.draw_retry(has_room), first or b"id: %b\n\n" % self.told.encode()))
+        if not has_room:
+            self.end()
 
     def on_end(self) -> None:
         """Leave the others."""
@@ -198,11 +201,14 @@ class Streams:
 
     def check_room(self, network: bytes) -> None:
         """Raise HttpError (404, 429) if no stream can be opened: streams are off, or there are too many of all or of a network."""
-        limits = self.limits
-        if limits.total == 0:
-            raise HttpError(404, "event streams are switched off (option `maxStreams`)", [])
+        self.check_on()
         if not self.has_room(network):
             raise HttpError(429, "too many event streams are open; poll instead, or try again later", [], STREAMS, RETRY_AFTER_S)
+
+    def check_on(self) -> None:
+        """Raise HttpError (404) if streams are off."""
+        if self.limits.total == 0:
+            raise HttpError(404, "event streams are switched off (option `maxStreams`)", [])
 
     def has_room(self, network: bytes) -> bool:
         limits = self.limits
@@ -244,9 +250,11 @@ class Streams:
             else:
                 del self.networks[network]
 
-    def draw_retry(self) -> int:
+    def draw_retry(self, has_room: bool = True) -> int:
         """Return the milliseconds that a caller waits after the end of its stream."""
-        return self.random.randrange(MIN_RETRY_MS, MAX_RETRY_MS)
+        if has_room:
+            return self.random.randrange(MIN_RETRY_MS, MAX_RETRY_MS)
+        return self.random.randrange(MIN_FULL_RETRY_MS, MAX_FULL_RETRY_MS)
 
     def beat(self) -> None:
         """Let the next group live. Without any stream the timer stops."""

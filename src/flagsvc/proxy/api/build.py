@@ -145,7 +145,7 @@ def build(
     enrichment = make_enrichment(settings, ports, enrichers, reached)
     keys = Keys(settings.client_keys, settings.server_tokens)
     streams = make_streams(settings, ports)
-    served = make_dialects(settings, ports, cors, cache, enrichment, keys, streams, dialects)
+    served = make_dialects(settings, ports, cors, cache, enrichment, keys, streams, reached, dialects)
     handlers = {row: dialect.handlers[row.handler](parts) for dialect, parts in served for row in dialect.routes}
     known = {row: handlers.get(row) or operations[row.handler] for row in rows if row.is_known(settings)}
     resources = make_resources(settings, known, counts, keys)
@@ -223,6 +223,7 @@ def make_dialects(
     enrichment: Enrichment | None,
     keys: Keys,
     streams: StreamParts,
+    reached: Reached,
     dialects: Sequence[Dialect],
 ) -> list[tuple[Dialect, DialectParts]]:
     """Return each dialect with the parts of its handlers. All dialects share the cache and the enrichment."""
@@ -237,7 +238,9 @@ def make_dialects(
 
         evaluator = make_evaluator(dialect.wire_format.shape)
         find_tokens, open_ticket = ports.surroundings.find_tokens, ports.surroundings.open_ticket
-        return DialectParts(settings, evaluator, answers, holder, usage, keys, streams, make_evaluator, find_tokens, open_ticket)
+        return DialectParts(
+            settings, evaluator, answers, holder, usage, keys, streams, reached, make_evaluator, find_tokens, open_ticket
+        )
 
     return [(dialect, make_parts(dialect)) for dialect in dialects]
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from flagsvc.engine.fragments import AnswerShape
 from flagsvc.http.call import Handler
 from flagsvc.http.keys import Keys
+from flagsvc.http.reached_limits import Reached
 from flagsvc.http.route import RouteRow
 from flagsvc.http.shapes import Array, Named, Record, String
 from flagsvc.proxy.api.answers import Answers
@@ -145,6 +146,7 @@ class DialectParts(NamedTuple):
     usage: UsageCounters
     keys: Keys
     streams: StreamParts
+    reached: Reached
     with_shape: Callable[[AnswerShape], Evaluator]
     find_tokens: FindTokens | None = None
     open_ticket: OpenTicket | None = None

@@ -10,6 +10,7 @@ from flagsvc.http.call import LAST_EVENT_ID, Answer, Call, Handler
 from flagsvc.http.keys import KeyCheck
 from flagsvc.http.messages import HEAD, HttpError, Response
 from flagsvc.http.parts import PartsResponse
+from flagsvc.http.reached_limits import STREAMS
 from flagsvc.http.streams import EVENT_STREAM, Channel, MayStay, Subscriber
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.answers import NEVER
@@ -36,11 +37,14 @@ class Stream(Handler):
     def open(self, call: Call, channel: Channel, at: str, may_stay: MayStay) -> Answer:
         """Return what opens the stream. Raises HttpError (404, 429) if there is no room."""
         network = self.trust.caller_network(call.request.peer, call.forwarded)
-        self.streams.streams.check_room(network)
+        self.check_room(network)
         if call.request.method == HEAD:
             return Response(200, self.headers, [], b"")
         known = (call.other(LAST_EVENT_ID) or at.encode("latin-1", "replace")).decode("latin-1")[:MAX_VERSION]
         return self.begin(Subscriber(channel, network, known, may_stay))
+
+    def check_room(self, network: bytes) -> None:
+        self.streams.streams.check_room(network)
 
     async def begin(self, subscriber: Subscriber) -> Response:
         """Return the stream. An answer in parts comes from a task."""
@@ -61,16 +65,27 @@ class KeyStream(Stream):
 
 
 class TicketStream(Stream):
-    """The stream for a caller with a ticket in the URL."""
+    """The stream for a caller with a ticket in the URL.
+
+    The caller is an `EventSource`, which gives up at any other status than 200. OpenFeature's provider would then ask for all flags
+    and open the stream again, each second. So without room the stream tells the newest version and when to come back, and ends.
+    """
 
     def __init__(self, parts: DialectParts) -> None:
         super().__init__(parts)
+        self.reached = parts.reached
         self.open_ticket = parts.open_ticket
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the stream. Raises HttpError: 401 for a ticket that opens none, 404 and 429 if there is no room."""
+        """Return the stream. Raises HttpError: 401 for a ticket that opens none, 404 if there are no streams."""
         ticket = read_ticket(read_parameter(call, TICKET))
         found = None if ticket is None else self.streams if self.open_ticket is None else self.open_ticket(ticket)
         if ticket is None or found is None or not found.tickets.admits(ticket):
             raise unknown_ticket()
         return self.open(call, found.hints, read_parameter(call, AT), lambda: True)
+
+    def check_room(self, network: bytes) -> None:
+        streams = self.streams.streams
+        streams.check_on()
+        if not streams.has_room(network):
+            self.reached.add(STREAMS)

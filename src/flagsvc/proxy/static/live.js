@@ -64,12 +64,14 @@ export function follow(client, { url, clientKey, headerName = "Authorization", c
     let timer = setTimeout(end, SILENT_MS);
     signal.addEventListener("abort", end);
     try {
-      if (known) address.searchParams.set("at", known);
-      else address.searchParams.delete("at");
+      address.search = known ? `?at=${known}` : "";
       const answer = await fetch(address, { headers, cache: "no-store", signal: attempt.signal });
       if (answer.status === 429) return (answer.headers.get("retry-after") * 1000 || FULL_MS) * (1 + Math.random());
       if (answer.status >= 500) return backOff(++tries);
-      if (!answer.headers.get("content-type")?.startsWith("text/event-stream")) return giveUp(answer.status);
+      if (!answer.headers.get("content-type")?.startsWith("text/event-stream")) {
+        console.info(`flags: no stream (${answer.status}), so the client only polls`);
+        return stop();
+      }
       const decoder = new TextDecoder(), reader = answer.body.getReader();
       for (let rest = "", part = {}; !part.done; part = await reader.read()) {
         clearTimeout(timer);
@@ -115,12 +117,6 @@ export function follow(client, { url, clientKey, headerName = "Authorization", c
     hiding = setTimeout(close, HIDDEN_MS);
     const { pending } = leads && name ? await navigator.locks.query() : { pending: [] };
     if (document.hidden && pending.some((each) => each.name === name)) close();
-  }
-
-  function giveUp(status) {
-    console.info(`flags: no stream (${status}), so the client only polls`);
-    stop();
-    return 0;
   }
 
   function stop() {

@@ -101,8 +101,8 @@ class ListeningOptions(Options):
         kind=of.integer(0, 60_000, "MS"),
         default=None,
         default_text="grows with their number",
-        help="milliseconds over which the callers with streams hear of a change, so that they do not all ask at once; by default 0 for up"
-        " to 100 streams, else 100 for each 1,000",
+        help="milliseconds over which the callers with streams hear of a change, so that they do not all ask at once; by default"
+        " 0 for up to 100 streams, else 100 for each 1,000",
         advanced=True,
     )
     offer_streaming: bool = option(
