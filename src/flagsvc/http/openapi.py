@@ -9,10 +9,13 @@ from flagsvc.core.version import VERSION
 from flagsvc.http.media import JSON
 from flagsvc.http.route import Documented, Parameter, R, RouteRow
 from flagsvc.http.shapes import Shape, json_schema
+from flagsvc.http.streams import EVENT_STREAM
 
 Json: TypeAlias = dict[str, Any]
 
 TEXT: Json = {"type": "string"}
+EVENT: Json = {"type": "object", "properties": {"event": TEXT, "data": TEXT, "id": TEXT, "retry": {"type": "integer"}}}
+"""The schema of one event of a stream."""
 LICENSE: Json = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
 
 
@@ -114,8 +117,9 @@ def failure(answer: Documented[R], error: Shape) -> Json:
 
 
 def content(media: str, shape: Shape | None) -> Json:
-    """Return the media type of a body with its schema. A body without a shape is a text."""
-    return {media: {"schema": TEXT if shape is None else json_schema(shape)}}
+    """Return the media type of a body with its schema. A body without a shape is a text, or the events of a stream."""
+    plain = EVENT if media == EVENT_STREAM.decode() else TEXT
+    return {media: {"schema": plain if shape is None else json_schema(shape)}}
 
 
 def headers_of(texts: Mapping[str, str]) -> Json:
