@@ -18,7 +18,9 @@ from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.document import DocumentBuilder
 from flagsvc.engine.snapshot import Snapshot
+from flagsvc.http.delta import Changes, digest_content, make_id, split_content
 from support import class_ways, needs, peers
+from support.deltas import Twin
 
 PACKAGE = "@unleash/client-specification"
 SUITES = 22
@@ -67,12 +69,22 @@ def cases() -> list[Any]:
 @functools.cache
 def snapshot(suite: str, way: str = "as it comes") -> Snapshot:
     """Return the compiled configuration of a suite: a document, or the events that make one."""
+    return compile_state(documents(suite)[-1], way)
+
+
+def compile_state(state: dict[str, Any], way: str = "as it comes") -> Snapshot:
+    compiled = compile_document(state, options(way))
+    assert compiled.problems == []
+    return compiled.snapshot
+
+
+def documents(suite: str) -> list[dict[str, Any]]:
+    """Return the documents of a suite: an empty document and its own, or what its events make, one after the other."""
     loaded = suites()
     assert not isinstance(loaded, str)
     state = loaded[suite]["state"]
-    compiled = compile_document(from_events(state["events"]) if "events" in state else state, options(way))
-    assert compiled.problems == []
-    return compiled.snapshot
+    events = state.get("events")
+    return [from_events([]), state] if events is None else [from_events(events[:count]) for count in range(len(events) + 1)]
 
 
 def options(way: str = "as it comes") -> CompileOptions:
@@ -126,6 +138,33 @@ def test_case(case: Case | None) -> None:
         assert toggle["enabled"] is expected, told
     else:
         assert shape(toggle["variant"]) == shape(expected), told
+
+
+def names() -> list[str]:
+    loaded = suites()
+    return ["absent"] if isinstance(loaded, str) else list(loaded)
+
+
+@pytest.mark.parametrize("suite", names())
+def test_our_delta(suite: str) -> None:
+    """Whichever of the documents an SDK has, the events of our delta lead it to what the specification expects."""
+    loaded = suites()
+    if isinstance(loaded, str):
+        needs.missing(loaded)
+    changes, sdks = Changes(), {"": Twin()}
+    for document in documents(suite):
+        body = split_content(json.dumps(document).encode())
+        changes.take(make_id(digest_content(*body)), *body)
+        sdks[changes.identity] = Twin(document["features"], document.get("segments", ()))
+    for known, sdk in sdks.items():
+        told = changes.tell(known)
+        assert (told is None) == (known == changes.identity)
+        if told is not None:
+            sdk.apply(told.body)
+        reached = compile_state({"version": 2, "features": [*sdk.features.values()], "segments": [*sdk.segments.values()]})
+        for case in loaded[suite].get("tests", ()):
+            _, enabled = reached.named(context_of(case["context"]), [case["toggleName"]])
+            assert enabled == [case["expectedResult"]], case["description"]
 
 
 def test_every_suite_is_there() -> None:

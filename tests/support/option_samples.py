@@ -72,7 +72,7 @@ def sample(option: Option) -> Sample:
         return BY_KIND[option.kind]
     if isinstance(option.default, int):
         return str(option.default + 1), option.default + 1
-    if option.default is None and (told := bounds(option)):
+    if told := bounds(option):
         return str(told[0] + 1), told[0] + 1
     if option.kind.metavar == "FILES":
         return "a.py,b.py", ("a.py", "b.py")

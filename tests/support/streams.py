@@ -79,7 +79,7 @@ class StreamingServer:
 
     async def stream(self, _: Request, reader: asyncio.StreamReader, writer: Writer) -> None:
         """Keep a stream open until the other side closes it."""
-        writer.write(STREAM_HEAD)
+        writer.write(STREAM_HEAD + chunk(b": hello\n\n"))
         self.streams.append(writer)
         try:
             await reader.read()

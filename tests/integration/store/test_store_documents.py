@@ -198,6 +198,7 @@ class Failing:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.changed = store.changed
         self.broken = False
         self.reads = 0
         self.may_read = threading.Event()

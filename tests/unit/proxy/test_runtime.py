@@ -94,6 +94,34 @@ def test_another_token_of_the_same_scope(token: str) -> None:
     assert only(made) is feed and (feed.upstream._headers != before) is token.endswith("new")
 
 
+WITHOUT_A_STREAM: dict[str, dict[str, Any]] = {
+    "a file has no stream": {"flagsvc_url": "file:///flags.json"},
+    "GitLab has no stream": {
+        "flagsvc_url": "https://gitlab.example/api/v4/feature_flags/unleash/42",
+        "flagsvc_instance_id": "x",
+        "environment": "production",
+    },
+    "refreshInterval is 0": {"refresh_interval": 0, "upstream_mode": "streaming"},
+    "upstreamMode is polling": {"upstream_mode": "polling"},
+}
+
+
+@pytest.mark.parametrize("why", WITHOUT_A_STREAM)
+def test_who_is_never_asked_for_a_stream(why: str) -> None:
+    """There is no follower, and the status page says why."""
+    feed = only(ProxyRuntime(make_setup(options(**WITHOUT_A_STREAM[why]))))
+    assert (feed.follower, feed.holder.stream.why, "streaming" in feed.restarts()) == (None, why, False)
+
+
+def test_a_new_limit_of_staleness_is_kept_beside_a_stream() -> None:
+    """It needs no other upstream side."""
+    made = ProxyRuntime(make_setup(options(max_staleness=60)))
+    feed = only(made)
+    assert feed.follower is not None and feed.follower._calm_s == 30
+    made.generations.use(next_setup(made.generations.setup, options(max_staleness=20)))
+    assert only(made) is feed and feed.follower._calm_s == 10
+
+
 def test_what_counts_as_known(document: Path) -> None:
     """Names are counted only once the configuration knows them."""
     made = only(ProxyRuntime(make_setup(options(flagsvc_url=document.as_uri()))))

@@ -297,8 +297,8 @@ KEPT: tuple[Row, ...] = (
     Row(
         "flagsvc_upstream_stream_ends",
         "counter",
-        "Streams that have ended (closed, broken, silent, polling, renewed) or were not opened (not-offered, throttled, server,"
-        " unreachable).",
+        "Streams that have ended (closed, broken, silent, behind, polling, renewed) or were not opened (not-offered, throttled,"
+        " server, unreachable).",
         lambda of: by_name(of.holder.stream.ends),
         ("reason",),
     ),

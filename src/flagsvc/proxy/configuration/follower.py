@@ -18,13 +18,16 @@ from flagsvc.http.client.event_stream import EventReader, ServerEvent
 from flagsvc.proxy.configuration.holder import Holder
 from flagsvc.proxy.configuration.sources import HttpSource
 from flagsvc.proxy.configuration.stream_notes import (
+    BEHIND,
     CONNECTED,
+    ENDS,
     EVENTS,
     FETCH_MODE,
     NOT_OFFERED,
     OTHER,
     POLLING,
     RENEWED,
+    SILENT,
     UPDATED,
     reason_of,
 )
@@ -37,6 +40,12 @@ CALM_S: Final = 60.0
 """The most seconds between two polls beside a stream, unless refreshInterval is longer."""
 STEADY_S: Final = 10.0
 """A stream that was open for so many seconds was no failure."""
+HEARD_S: Final = 100.0
+"""A stream that was open for so many seconds has been heard, so something between the two does not hold it back."""
+MOST_SILENCES: Final = 2
+"""Streams in a row that were silent and never heard, after which a stream is no use here."""
+LASTING: Final = (NOT_OFFERED, POLLING, BEHIND)
+"""Reasons after which a stream is asked for much later."""
 RETRY_S: Final = 1.0
 """The least seconds before a stream is opened again, unless it asks for more."""
 CEILING_S: Final = 60.0
@@ -71,8 +80,8 @@ class StreamFollower:
         self._reader = EventReader(LONGEST_LINE)
         self._last_id = ""
         self._retry_s = RETRY_S
-        self._opened_at = 0.0
-        self._failures = 0
+        self._opened_at = self._open_s = 0.0
+        self._failures = self._silences = 0
         self._renewed = asyncio.Event()
         self._outage = OutageLog(log, "the upstream is polled without a stream", "there is a stream again", is_quiet=mode == AUTO)
         self._task = SupervisedTask("streaming", self._run, clock=clock, log=log, draw=draw)
@@ -97,14 +106,16 @@ class StreamFollower:
     def keep_fresh(self, max_staleness_s: float) -> None:
         """Poll often enough beside a stream for this maxStaleness, in seconds; 0 for no limit."""
         before, self._calm_s = self._calm_s, min(CALM_S, max_staleness_s / 2) if max_staleness_s else CALM_S
-        if self._calm_s != before and self._holder.stream.is_open:
+        if self._calm_s != before and self._source.calm_s:
             self._keep_calm()
-            self._source.tell(None)
+            self._source.poll_soon()
 
     # ---- the sink of the stream
 
     def feed(self, data: bytes) -> None:
-        """Take bytes of the stream. Raises UpstreamError to end it."""
+        """Take bytes of the stream. The first ones show that nothing holds it back. Raises UpstreamError to end it."""
+        if not self._source.calm_s:
+            self._keep_calm()
         for event in self._reader.feed(data):
             self._take(event)
 
@@ -117,17 +128,16 @@ class StreamFollower:
         self._reader = EventReader(LONGEST_LINE)
         self._opened_at = self._clock.monotonic()
         self._holder.stream.open(self._clock.now())
-        self._keep_calm()
         if self._source.has_failed:
-            self._source.tell(None)
+            self._source.poll_soon()
         self._outage.log_recovery()
         write = self._log.info if self._holder.stream.opened == 1 else self._log.debug
         write("the upstream tells of changes by a stream")
         return self
 
     def _keep_calm(self) -> None:
-        """Poll seldom. Proxies that an event has woken do not poll at the same time a minute later."""
-        self._source.calm_s = self._calm_s * (0.75 + self._draw() / 4)
+        """Poll seldom, but not at the same time as other proxies that the last event has woken."""
+        self._source.calm_s = self._calm_s * (0.7 + self._draw() / 4)
 
     def _take(self, event: ServerEvent) -> None:
         self._holder.stream.events[event.name if event.name in EVENTS else OTHER] += 1
@@ -147,19 +157,23 @@ class StreamFollower:
     async def _follow(self) -> tuple[str, UpstreamError | None]:
         """Open a stream and read it to its end. Returns why it has ended, or why there was none."""
         self._renewed.clear()
+        self._source.behind.clear()
         reading = asyncio.ensure_future(self._upstream.follow_stream(self._find_last_id(), self._open))
-        hearing = asyncio.ensure_future(self._renewed.wait())
+        tasks = [reading, *map(asyncio.ensure_future, (self._renewed.wait(), self._source.behind.wait()))]
         try:
-            await asyncio.wait([reading, hearing], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (reading, hearing):
+            for task in tasks:
                 task.cancel()
-            await asyncio.wait([reading, hearing])
+            await asyncio.wait(tasks)
             was_open = self._close()
-        reason, error = RENEWED, None
         if not reading.cancelled():
             error = await failure_of(reading)
             reason = reason_of(error, was_open=was_open)
+        elif self._renewed.is_set():
+            reason, error = RENEWED, None
+        else:
+            reason, error = BEHIND, UpstreamError(BEHIND, ENDS[BEHIND])
         self._holder.stream.end(reason)
         self._tell_end(reason, error, was_open=was_open)
         return reason, error
@@ -167,7 +181,7 @@ class StreamFollower:
     def _tell_end(self, reason: str, error: UpstreamError | None, *, was_open: bool) -> None:
         """Log why there is no stream. An upstream that has never offered one is usual, unless a stream must be there."""
         is_usual = reason == NOT_OFFERED and self._mode == AUTO and not self._holder.stream.opened
-        if error is not None and not is_usual and (not was_open or reason == POLLING):
+        if error is not None and not is_usual and (not was_open or reason in LASTING):
             self._outage.log_failure(error)
         else:
             self._log.debug("the stream is not open", reason=reason)
@@ -178,12 +192,12 @@ class StreamFollower:
 
     def _close(self) -> bool:
         """Go back to polls, and poll at once if the stream was open. Returns whether it was."""
+        self._open_s = 0.0
         if not self._holder.stream.close(self._clock.now()):
             return False
+        self._open_s = self._clock.monotonic() - self._opened_at
         self._source.calm_s = 0.0
-        self._source.tell(None)
-        if self._clock.monotonic() - self._opened_at >= STEADY_S:
-            self._failures = 0
+        self._source.poll_soon()
         if self._reader.retry_ms is not None:
             self._retry_s = min(CEILING_S, max(RETRY_S, self._reader.retry_ms / 1000))
         return True
@@ -192,7 +206,9 @@ class StreamFollower:
         """Wait before the next stream. A new token ends the pause."""
         if reason == RENEWED:
             return
-        if reason in (NOT_OFFERED, POLLING):
+        self._failures = 0 if self._open_s >= STEADY_S else self._failures
+        self._silences = self._silences + 1 if reason == SILENT and self._open_s < HEARD_S else 0
+        if reason in LASTING or self._silences >= MOST_SILENCES:
             self._failures = 0
             await self._rest_beside_polls(NOT_OFFERED_S[self._mode] * (0.75 + self._draw() / 2))
             return

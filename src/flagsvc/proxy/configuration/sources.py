@@ -113,6 +113,8 @@ LEAST_PAUSE_S = 0.1
 """The fewest seconds between two polls that a stream causes. Events in between are one."""
 AGAIN_S = (0.25, 0.5, 1.0, 2.0)
 """Seconds before each further poll for a document that a stream has told of. A replica of the upstream may get it later."""
+MOST_UNTOLD = 2
+"""Changes in a row that polls find beside a stream, after which the stream is behind. One may be faster than its event."""
 MARK = re.compile(r'(?:W/)?"([0-9a-f]{13})[0-9a-f]{3}:\d+:v1"')
 """The ETag of a document of our flag server, with the digits of its event id."""
 
@@ -124,11 +126,12 @@ def event_id_of(etag: str | None) -> str:
 
 
 class HttpSource:
-    """The features endpoint of an upstream, polled at the refresh interval, and immediately after `renew`, `poll_now` or `tell`.
+    """The features endpoint of an upstream, polled at the refresh interval, and immediately when it is told to.
 
     `event_id` is the id of the event that would announce the document that was fetched last; empty if that is not known. While
     a stream is open, `calm_s` is the fewest seconds between two polls that nothing has asked for. While the source `is_patient`, a
-    stream does not cause a poll. `has_failed` tells whether the last fetch has. `polled` is set after each fetch.
+    stream does not cause a poll. `has_failed` tells whether the last fetch has. `polled` is set after each fetch, and `behind` when
+    polls have found changes beside a stream that told of none.
     """
 
     pace: float | None = None
@@ -140,13 +143,16 @@ class HttpSource:
         self.is_patient = False
         self.has_failed = False
         self.polled = asyncio.Event()
+        self.behind = asyncio.Event()
         self._upstream = upstream
         self._clock = clock or SystemClock()
         self._due = asyncio.Event()
         self._is_asked = False
         self._polled_at = -math.inf
         self._expected: str | None = None
-        self._told = 0
+        self._told = self._told_before = 0
+        self._untold = 0
+        self._etag: str | None = None
         self._again: list[float] = []
         self._renewals = 0
         self._known = 0
@@ -159,6 +165,7 @@ class HttpSource:
     def renew(self) -> None:
         """Poll now without an ETag, because the token has changed: documents of the old token may differ."""
         self._renewals += 1
+        self._etag = None
         self.poll_now()
 
     def poll_now(self) -> None:
@@ -166,15 +173,18 @@ class HttpSource:
         self._is_asked = True
         self._due.set()
 
-    def tell(self, event_id: str | None) -> None:
-        """Poll soon, because a stream tells of the document with this event id, unless it is here already. None is for no document.
+    def tell(self, event_id: str) -> None:
+        """Poll soon, because a stream tells of the document with this event id, unless that document is here already.
 
-        If the upstream does not have that document yet, it is asked a few times more.
+        If the upstream does not have it yet, it is asked a few times more.
         """
-        if event_id is not None and event_id == self.event_id and not self.is_renewing:
-            return
-        if event_id is not None:
+        self._untold = 0
+        if self.is_renewing or event_id != self.event_id:
             self._expected, self._again = event_id, list(AGAIN_S)
+            self.poll_soon()
+
+    def poll_soon(self) -> None:
+        """Poll soon, but not within a pause that the upstream has asked for."""
         self._told += 1
         self._due.set()
 
@@ -213,7 +223,18 @@ class HttpSource:
         self.has_failed = False
         self._known = renewals
         self._settle(fetched, told)
+        self._compare(fetched, told)
         return fetched
+
+    def _compare(self, fetched: Fetched, told: int) -> None:
+        """Count a change that a poll has found beside a stream, and that the stream has not told of."""
+        before, self._etag = self._etag, fetched.etag
+        told_before, self._told_before = self._told_before, told
+        if self.calm_s and told == told_before and before is not None and fetched.etag not in (None, before):
+            self._untold += 1
+        if self._untold >= MOST_UNTOLD:
+            self._untold = 0
+            self.behind.set()
 
     def _settle(self, fetched: Fetched, told: int) -> None:
         """Expect nothing more if this is what a stream has told of. An upstream whose ETags do not tell has it if it is new.

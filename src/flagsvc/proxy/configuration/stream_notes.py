@@ -7,12 +7,13 @@ from typing import Final
 
 from flagsvc.core.errors import UpstreamError
 
-CLOSED, BROKEN, SILENT, POLLING, RENEWED = "closed", "broken", "silent", "polling", "renewed"
+CLOSED, BROKEN, SILENT, BEHIND, POLLING, RENEWED = "closed", "broken", "silent", "behind", "polling", "renewed"
 NOT_OFFERED, THROTTLED, SERVER, UNREACHABLE = "not-offered", "throttled", "server", "unreachable"
 ENDS: Final = {
     CLOSED: "the upstream ended the stream",
     BROKEN: "the stream broke",
     SILENT: "the stream was silent",
+    BEHIND: "the stream did not tell of changes",
     POLLING: "the upstream asks for polls",
     RENEWED: "the token is new",
     NOT_OFFERED: "the upstream offers no stream",

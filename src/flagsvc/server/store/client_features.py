@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import msgspec
 from sqlalchemy import ColumnElement, Row, Select, Text, and_, cast, false, func, select
 
+from flagsvc.server.store.changed_flags import ChangedFlags
 from flagsvc.server.store.schema import (
     dependencies,
     feature_environments,
@@ -74,24 +75,52 @@ class FeatureParts:
     known: Mapping[str, FeatureEntry]
 
 
-def read_environment_features(tx: Tx, name: str, before: EnvironmentFeatures | None = None) -> EnvironmentFeatures:
+def read_environment_features(
+    tx: Tx, name: str, before: EnvironmentFeatures | None = None, changed: ChangedFlags | None = None
+) -> EnvironmentFeatures:
     """Return the features of an environment as the transaction sees them; of an unknown environment, all are switched off.
 
-    `before` is what was read the last time: what has not changed is taken over, and not encoded again.
+    `before` is what was read the last time: what has not changed is taken over, and not encoded again. Where `changed` knows which
+    flags have changed since, these alone are read.
     """
-    used = read_segments(tx)
+    revision, used = read_revision(tx.db), read_segments(tx)
     segments_json = encode(used)
+    constraints = {each["id"]: each["constraints"] for each in used}
+    if before is None or before.segments != segments_json:
+        return make_environment(revision, segments_json, read_entries(tx, name, None, constraints, {}))
+    names = None if changed is None or before.broken else changed.find(before.revision, revision)
+    if names is not None:
+        entries = read_entries(tx, name, names, constraints, before.entries)
+        if entries.keys() == names and names <= before.entries.keys():
+            return make_environment(revision, segments_json, {**before.entries, **entries})
+    return make_environment(revision, segments_json, read_entries(tx, name, None, constraints, before.entries))
+
+
+def make_environment(revision: int, segments_json: bytes, entries: Mapping[str, FeatureEntry | None]) -> EnvironmentFeatures:
+    """Return the features of an environment. An entry that is None could not be read."""
+    whole = {name: each for name, each in entries.items() if each is not None}
+    return EnvironmentFeatures(revision, whole, segments_json, tuple(sorted(entries.keys() - whole.keys())))
+
+
+def read_entries(
+    tx: Tx, environment: str, names: frozenset[str] | None, constraints: dict[int, list[Any]], known: Mapping[str, FeatureEntry]
+) -> dict[str, FeatureEntry | None]:
+    """Return the entries of some features, or of all for None, in order of creation; None for one that cannot be read."""
+
+    def limited(query: Select[Any], column: ColumnElement[Any]) -> Select[Any]:
+        return query if names is None else query.where(column.in_(names))
+
+    tags = select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)
     parts = FeatureParts(
-        strategies=group_rows(tx, strategies_query(name)),
-        uses=group_rows(tx, segment_uses_query(name)),
-        dependencies=group_rows(tx, dependencies_query()),
-        tags=group_rows(tx, select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)),
-        constraints={each["id"]: each["constraints"] for each in used},
-        known=before.entries if before is not None and before.segments == segments_json else {},
+        strategies=group_rows(tx, limited(strategies_query(environment), strategies.c.feature)),
+        uses=group_rows(tx, limited(segment_uses_query(environment), strategies.c.feature)),
+        dependencies=group_rows(tx, limited(dependencies_query(), dependencies.c.child)),
+        tags=group_rows(tx, limited(tags, feature_tags.c.feature)),
+        constraints=constraints,
+        known=known,
     )
-    entries = {row.name: build_entry_or_none(row, parts) for row in tx.db.execute(features_query(name)).all()}
-    whole = {key: each for key, each in entries.items() if each is not None}
-    return EnvironmentFeatures(read_revision(tx.db), whole, segments_json, tuple(sorted(entries.keys() - whole.keys())))
+    rows = tx.db.execute(limited(features_query(environment), features.c.name)).all()
+    return {row.name: build_entry_or_none(row, parts) for row in rows}
 
 
 def as_json_text(column: ColumnElement[Any]) -> ColumnElement[str]:

@@ -220,7 +220,7 @@ class Documents:
         with self._lock:
             before = self._environments.get(name)
         with self._store.reading() as tx:
-            found = read_environment_features(tx, name, before)
+            found = read_environment_features(tx, name, before, self._store.changed)
         if found.broken:
             self._log.warn("flags are left out, what is stored of them cannot be read", flags=found.broken)
         with self._lock:

@@ -25,6 +25,7 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.changed_flags import ChangedFlags
 from flagsvc.server.store.connections import READING, RETRY_S, WRITING
 from flagsvc.server.store.engines import database_url, describe_place, make_engine
 from flagsvc.server.store.errors import bad_data
@@ -107,6 +108,7 @@ class Store:
         self._lock = threading.Lock()
         self._notify_lock = threading.RLock()
         self._watchers: list[Callable[[int], None]] = []
+        self.changed = ChangedFlags()
         self._listener: RevisionListener | None = None
         self.writability = Writability(describe_place(engine.url), clock)
         self._files = None if self._is_postgresql else SqliteFiles(str(engine.url.database))
@@ -133,6 +135,7 @@ class Store:
             yield tx
             store_events(tx.db, tx.pending_events)
             tx.revision = self._increment_revision(tx.db)
+        self.changed.note(tx.revision, tx.pending_events)
         self.notify_watchers(tx.revision)
 
     @contextmanager

@@ -22,13 +22,13 @@ from support.polling import EMPTY, ONE, TWO, document
 from support.streams import STREAM_HEAD, FollowScene, StreamingServer, chunk, event, following, id_of
 from support.upstream_faults import then_silence
 
-CALM_S = 45.0
+CALM_S = 42.0
 """Seconds between two polls beside a stream, with the lowest draw."""
 
 
 async def opened(scene: FollowScene) -> StreamingServer:
     """Wait until the stream is open and the poller rests, and let a second pass; return the server."""
-    await until(lambda: scene.notes.is_open and scene.server.streams and scene.clock.sleeping)
+    await until(lambda: scene.source.calm_s and scene.server.streams and scene.clock.sleeping)
     await scene.clock.advance(1)
     return scene.server
 
@@ -285,6 +285,83 @@ async def test_a_stream_that_ends_again_and_again_is_opened_after_growing_pauses
         await until(lambda: 2.0 in scene.clock.sleeping)
 
 
+async def test_a_stream_that_something_holds_back_is_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something between the two may collect what is sent. Until a byte comes, and after two silent streams, polls go on."""
+    monkeypatch.setattr(upstream_module, "SILENCE_S", 0.2)
+    held_back = then_silence(STREAM_HEAD)
+    async with following(held_back, held_back) as scene:
+        await until(lambda: scene.notes.is_open and scene.clock.sleeping == [5.0])
+        await scene.clock.advance(5)
+        await polls(scene, 2)
+        assert scene.clock.sleeping == [5.0]
+        await until(lambda: 1.0 in scene.clock.sleeping)
+        await scene.clock.advance(1)
+        await until(lambda: scene.ends == {"silent": 2} and scene.clock.sleeping == [5.0])
+        await scene.clock.advance(100)
+        assert len(scene.server.asked) == 2
+
+
+async def test_a_stream_that_does_not_tell_of_changes_is_no_stream() -> None:
+    """One change may be found by a poll before it is told. After two in a row the stream is closed, and not asked for soon."""
+    async with following() as scene:
+        server = await opened(scene)
+        server.change(document("told"))
+        for number in range(4):
+            await until(lambda: scene.clock.sleeping == [CALM_S])
+            server.body = document(f"n{number}")
+            await scene.clock.advance(CALM_S)
+            await until(lambda: scene.polling.serves == [f"n{number}"])  # noqa: B023
+            await turns()
+            assert scene.notes.is_open
+            if number < 3:
+                server.send(event("unleash-updated", id_of(server.body)))
+                await until(lambda: scene.notes.events["unleash-updated"] == number + 2)  # noqa: B023
+        assert scene.notes.is_open
+        await until(lambda: scene.clock.sleeping == [CALM_S])
+        server.body = TWO
+        await scene.clock.advance(CALM_S)
+        await until(lambda: scene.ends == {"behind": 1})
+        await scene.clock.advance(1)
+        await until(lambda: scene.clock.sleeping == [5.0])
+        assert (scene.polling.serves, scene.notes.why) == (["two"], "the stream did not tell of changes")
+        await scene.clock.advance(60)
+        assert len(server.asked) == 1
+
+
+async def test_a_document_that_is_not_accepted_is_told_once() -> None:
+    """Each poll fetches it again, and the stream has nothing more to tell."""
+    async with following() as scene:
+        server = await opened(scene)
+        server.change(b"{")
+        for number in range(2, 6):
+            await polls(scene, number)
+            await scene.clock.advance(scene.clock.sleeping[0])
+        assert scene.notes.is_open and scene.polling.serves == ["one"]
+
+
+async def test_an_upstream_without_etags_is_not_behind() -> None:
+    """Each of its answers is a whole document, which may be the same."""
+    async with following() as scene:
+        scene.server.features = reply(200, ONE)
+        await opened(scene)
+        await scene.clock.advance(5)
+        for number in range(2, 6):
+            await polls(scene, number)
+            await scene.clock.advance(CALM_S)
+        assert scene.notes.is_open
+
+
+async def test_a_stream_that_was_heard_is_opened_again_soon_whenever_it_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing holds it back; the network has failed, however often."""
+    monkeypatch.setattr(upstream_module, "SILENCE_S", 0.2)
+    async with following() as scene:
+        for number in range(1, 4):
+            await opened(scene)
+            await scene.clock.advance(follower_module.HEARD_S)
+            await until(lambda: scene.ends == {"silent": number} and 1.0 in scene.clock.sleeping)  # noqa: B023
+            await scene.clock.advance(1)
+
+
 async def test_a_slow_stream_is_a_stream() -> None:
     """An event that comes byte by byte is an event, and one that is split over chunks is, too."""
     slow = drip(STREAM_HEAD + b"".join(chunk(bytes([byte])) for byte in event("unleash-updated", "5")), 0.0)
@@ -340,7 +417,7 @@ async def test_an_upstream_without_streams_is_asked_again_much_later(refusal: An
     async with following(refusal, refusal, mode=mode, draw=0.5) as scene:
         await until(lambda: scene.ends == {"not-offered": 1} and scene.clock.sleeping == [5.0])
         assert (scene.notes.is_open, scene.notes.why) == (False, "the upstream offers no stream")
-        await until(lambda: sum("Loopback.serve" in repr(task) for task in asyncio.all_tasks()) == 1), "the poller's connection"
+        await until(lambda: sum("Loopback.serve" in repr(task) for task in asyncio.all_tasks()) == 1)  # the poller's connection
         for _ in range(int(pause // 5) - 1):
             await scene.clock.advance(5)
             await until(lambda: scene.clock.sleeping == [5.0])
@@ -403,7 +480,7 @@ async def test_a_low_limit_of_staleness_is_kept_beside_a_stream() -> None:
         await opened(scene)
         scene.follower.keep_fresh(20)
         await polls(scene, 2)
-        assert scene.clock.sleeping == [7.5]
+        assert scene.clock.sleeping == [7.0]
         scene.follower.keep_fresh(20)
         await turns()
         assert len(scene.server.polls) == 2
@@ -411,6 +488,16 @@ async def test_a_low_limit_of_staleness_is_kept_beside_a_stream() -> None:
         await scene.clock.advance(1)
         await polls(scene, 3)
         assert scene.clock.sleeping == [CALM_S]
+
+
+async def test_a_limit_of_staleness_makes_no_poll_rare() -> None:
+    """Without a stream the interval stays."""
+    async with following(reply(404)) as scene:
+        await until(lambda: scene.ends and scene.clock.sleeping == [5.0])
+        scene.follower.keep_fresh(100)
+        await scene.clock.advance(5)
+        await polls(scene, 2)
+        assert scene.clock.sleeping == [5.0]
 
 
 async def test_an_upstream_that_is_back_is_polled_when_its_stream_opens() -> None:
