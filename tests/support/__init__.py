@@ -31,7 +31,7 @@ The proxy
 - `event_streams`: a caller with an open stream, and how many streams a proxy has
 - `worker_pools`: a process with workers, and callers; `outages`: workers that fall; `slowanswers`: an answer when the signal comes
 - `reload_walk`, `reload_callers`: reloads under load; `flooded_tokens`, `token_flood`: a flood of tokens
-- `deltas`: a caller of delta and streaming; `sdk_modes`: real SDKs that poll beside those that stream
+- `deltas`: a caller of delta and streaming; `sdk_modes`: real SDKs that poll beside SDKs that stream
 - `tagged`: generated configurations and requests; `tracebacks`: what an error report shows
 
 The flag server

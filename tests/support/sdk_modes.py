@@ -1,4 +1,4 @@
-"""Real server-side SDKs beside each other, at our flag server and at our proxy: those that poll, and those that hear of changes.
+"""Real server-side SDKs at our flag server and at our proxy: SDKs that poll beside SDKs that hear of changes.
 
 `Scene.walk` makes random changes, waits until every SDK has them, and checks that all give the same answers.
 """

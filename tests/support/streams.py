@@ -44,8 +44,8 @@ def id_of(body: bytes) -> str:
 class StreamingServer:
     """A flag server. It serves `body`, with the ETag that `etag_of` gives it.
 
-    `replies` are its answers to the next requests for a stream, instead of one. `polls` and `asked` are the requests for documents
-    and for streams so far, and `streams` those that are open.
+    `replies` are its answers to the next requests for a stream, instead of one. `polls` counts requests for documents, and `asked`
+    requests for streams. `streams` are open.
     """
 
     def __init__(self, server: Loopback) -> None:
@@ -116,7 +116,7 @@ class FollowScene:
 
     @property
     def ends(self) -> dict[str, int]:
-        """How many streams have ended for each reason that there was."""
+        """How many streams have ended, by reason."""
         return {reason: count for reason, count in self.notes.ends.items() if count}
 
     def start(self) -> None:

@@ -100,7 +100,7 @@ OFFERED = header("fetch-mode", ask("/api/client/features", {"authorization": "of
 
 
 async def window_of_streams(scene: Scene, options: ProxyOptions) -> object:
-    """See over how many milliseconds callers hear of a change; what that does is that of the streams (test_streams)."""
+    """See over how many milliseconds callers hear of a change; test_streams has what that does."""
     return make_streams(options).limits.window_ms
 
 

@@ -245,7 +245,7 @@ async def test_the_id_is_that_of_the_flag_server() -> None:
 
 
 async def test_a_token_of_some_projects() -> None:
-    """Its stream has the features of its projects, and those of none. A change elsewhere is no event."""
+    """Its stream has the features of its projects, and features without a project. A change elsewhere is no event."""
     wire = make()
     part = Service(
         wire.service.settings,
@@ -276,8 +276,8 @@ async def test_pretty_json_is_one_line_of_an_event() -> None:
 
 
 async def test_what_is_remembered_is_bounded() -> None:
-    """Of many filters the oldest is forgotten, and after a while each that nobody uses. With streams of that many, one more filter
-    is 429, and the others go on."""
+    """Of many filters the oldest is forgotten, and after a while each that nobody uses. With so many streams, a further filter is
+    429, and all streams go on."""
     wire = make()
     scopes = wire.service.stream.deltas
     assert isinstance(scopes, DeltaScopes)

@@ -1,4 +1,4 @@
-"""Event streams for browsers at the proxy: who may open one, and what it says (dialects: Event streams)."""
+"""Event streams for browsers at the proxy: who may open a stream, and what the stream says (dialects: Event streams)."""
 
 from __future__ import annotations
 
@@ -180,7 +180,8 @@ async def test_what_is_no_ticket_opens_nothing(query: str) -> None:
 
 
 async def test_a_ticket_of_other_keys_opens_nothing() -> None:
-    """A ticket is signed with what replicas with the same keys share. One that is signed with other keys, or changed, is 401."""
+    """A ticket is signed with what replicas with the same keys share. A ticket that is changed, or signed with other keys, is
+    401."""
     wire, replica, other = make(), make(), make(client_keys=("another",))
     _, _, url = await evaluate(wire)
     await listen(replica, url)

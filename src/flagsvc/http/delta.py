@@ -1,4 +1,4 @@
-"""What has changed between the documents of server-side SDKs, one after the other (dialects: Delta and streaming).
+"""What has changed from one document of server-side SDKs to the next (dialects: Delta and streaming).
 
 `Changes` remembers when each feature and each segment last changed. So the changes since any remembered document are at hand, and
 nothing of the older documents is kept. An SDK that asks gets the changes since the document that it has, and a `DeltaChannel`
@@ -41,7 +41,8 @@ DEFAULT_PROJECT: Final = "default"
 CONNECTED: Final = b"unleash-connected"
 UPDATED: Final = b"unleash-updated"
 STREAMING: Final = (b"fetch-mode", b"streaming")
-"""The header of a document that has SDKs open a stream. They open it without their filters, so it is for those without any."""
+"""The header of a document that has SDKs open a stream. They open it without their filters, so only a request without filters gets
+it."""
 ANY: Final = b"*"
 TAGS: Final = re.compile(rb'"(\d{1,20})"')
 """The ids in an If-None-Match."""
@@ -198,7 +199,7 @@ class Items(Generic[K]):
             yield in_line(self.found[key].raw)
 
     def gone_since(self, number: int) -> Iterator[tuple[K, str]]:
-        """Yield those that were removed after a document, each with its project."""
+        """Yield what was removed after a document, with the project."""
         for key, each in reversed(self.gone.items()):
             if each.number <= number:
                 return

@@ -31,7 +31,7 @@ BEAT: Final = b":\n\n"
 BEAT_S: Final = 15.0
 """Seconds between two heartbeats. Balancers end connections that are silent for a minute, and SDKs after 30 s."""
 SLOTS: Final = 32
-"""The streams are told in so many groups that they live, one group after the other, so that requests are answered in between."""
+"""So many groups of streams get their heartbeats in turn, so that requests are answered in between."""
 SLICE_S: Final = 0.01
 """Seconds between two groups that are told of a change."""
 AT_ONCE: Final = 100
@@ -40,7 +40,7 @@ SECOND: Final = 10_000
 """So many callers are told within a second."""
 MAX_WINDOW_S: Final = 10.0
 MIN_AGE_S: Final = 1800.0
-"""A stream ends after this time, and at most the same time later. So callers spread over the processes that there are."""
+"""A stream ends after this time, and at most the same time later. So callers spread over all processes."""
 MIN_RETRY_MS: Final = 1000
 MAX_RETRY_MS: Final = 5000
 """After its end, a caller waits a time between these two until it asks again: each caller another time."""
@@ -282,8 +282,10 @@ class Streams:
         return 0.0 if self.count <= AT_ONCE else min(MAX_WINDOW_S, float(self.count) / SECOND)
 
     def deliver(self, channel: Channel) -> None:
-        """Tell all callers of a channel its newest version, in groups. A change meanwhile reaches who has not been told yet, and
-        the others after that."""
+        """Tell all callers of a channel its newest version, in groups.
+
+        A change meanwhile reaches the callers that still wait, and then the others.
+        """
         if channel.delivering:
             return
         behind = [each for each in channel.subscribers if each.told != channel.version]

@@ -258,7 +258,7 @@ def test_a_session_that_ends_in_a_form_without_script(server: OurFlagServer, pag
 
 
 def test_two_tabs(server: OurFlagServer, page: Browser) -> None:
-    """A switch in one tab is seen in the other. Of two edits, the second is told what the first was, and nothing is lost."""
+    """A switch in a tab is seen in another tab. Of two edits, the second is told what the first was, and nothing is lost."""
     show(page, server, "/flags?q=new")
     page.wait_for(LIVE)
     show(page, server, "/flags/new", 1)

@@ -227,8 +227,8 @@ async def test_a_stream_ends_with_its_token(client: AppClient) -> None:
 
 
 async def test_what_has_arrived(client: AppClient) -> None:
-    """An SDK with a stream has a change as soon as it was told, and counts as there as long as its stream lives. One that does not
-    read has the former document. An SDK that asks for changes is known as well."""
+    """An SDK with a stream has a change as soon as it was told, and counts as there as long as its stream lives. A caller that does
+    not read has the former document. An SDK that asks for changes is known as well."""
     caller, slow = await listen(client, **WHO), await listen(client, **{**WHO, "unleash_instanceid": "slow"})
     await ask(client, DELTA, **{**WHO, "unleash_instanceid": "asks"})
 

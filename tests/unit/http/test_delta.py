@@ -44,7 +44,7 @@ def test_what_is_remembered(max_known: int, max_gone: int, remembered: list[bool
 
 
 def test_a_document_that_comes_back() -> None:
-    """A caller that has it already hears nothing, and one that has the document in between hears the way back."""
+    """A caller that has it already hears nothing. A caller with the document in between hears the way back."""
     changes = Changes()
     for number, names in ((1, "ab"), (2, "a"), (1, "ab")):
         take(changes, number, *names)
@@ -83,7 +83,7 @@ def test_texts_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_last_of_the_same_name_counts_and_projects_are_told() -> None:
-    """As in SDKs, the last feature of a name counts. What is removed is told with its last project, or with that of none."""
+    """As in SDKs, the last feature of a name counts. A removal tells the last project, or `default` for none."""
     changes = Changes()
     take(changes, 1, "a", "b", "a", project="web")
     take(changes, 2, "a", "b", project=None)

@@ -86,7 +86,7 @@ async def test_few_callers_hear_of_a_change_at_once() -> None:
 
 
 async def test_many_callers_hear_within_the_window_and_only_the_newest_version() -> None:
-    """The callers are told in groups. Of changes that come meanwhile, who was not told yet hears the last one alone."""
+    """The callers are told in groups. A caller that waits hears only the last of the changes that come meanwhile."""
     channel = make(StreamLimits(window_ms=60))
     callers = [open_stream(channel) for _ in range(60)]
     channel.announce("2")

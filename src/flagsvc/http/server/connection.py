@@ -351,7 +351,7 @@ class Connection(Stream):
             response.parts.end()
 
     def lose_parts(self) -> None:
-        """Tell an answer in parts that nothing more can be written. From now on its connection counts as one of the others."""
+        """Tell an answer in parts that nothing more can be written. From now on its connection counts as any other."""
         if self.parts is not None:
             self.shared.streams -= 1
         Stream.lose_parts(self)

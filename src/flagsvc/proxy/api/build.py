@@ -246,7 +246,7 @@ def make_dialects(
 
 
 def make_streams(settings: ServiceSettings, ports: Ports) -> StreamParts:
-    """Return the event streams of a service: with those of the process, if there are other services."""
+    """Return the event streams of a service: they share the streams of the process, if there are other services."""
     around = ports.surroundings
     limits = StreamLimits(settings.max_streams, settings.max_streams_per_network, settings.stream_window)
     streams = around.streams or Streams(limits, ports.random)

@@ -52,7 +52,7 @@ class DeltaScope(DeltaChannel):
 
 
 class DeltaScopes(DeltaChannels[DocumentFilter, DeltaScope]):
-    """The scopes of a service, which share `streams`. They follow the configuration one after the other, between requests."""
+    """The scopes of a service, which share `streams`. They follow the configuration in turn, between requests."""
 
     def __init__(self, streams: Streams, holder: ConfigurationHolder, clock: Clock) -> None:
         super().__init__(lambda wanted: DeltaScope(streams, holder, wanted, self), clock)

@@ -155,7 +155,7 @@ class StreamFollower:
             await self._rest(*await self._follow())
 
     async def _follow(self) -> tuple[str, UpstreamError | None]:
-        """Open a stream and read it to its end. Returns why it has ended, or why there was none."""
+        """Open a stream and read it to its end. Returns why it has ended, or why it was refused."""
         self._renewed.clear()
         self._source.behind.clear()
         reading = asyncio.ensure_future(self._upstream.follow_stream(self._find_last_id(), self._open))

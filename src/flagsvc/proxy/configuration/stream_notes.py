@@ -34,7 +34,7 @@ NOT_IMPLEMENTED: Final = 501
 class StreamNotes:
     """News arrive by the stream if it `is_open`, else by polls, `since` a moment in seconds since the epoch.
 
-    `why` says in words why there is no stream. `opened` counts streams, and `fallbacks` those of them that have ended. `ends`
+    `why` says in words why there is no stream. `opened` counts streams, and `fallbacks` counts streams that have ended. `ends`
     also counts those that were not opened, by the reasons of ENDS. `events` counts by the names of EVENTS.
     """
 

@@ -57,7 +57,7 @@ class DocumentChannel(DeltaChannel):
 
 
 class Sdk(Subscriber):
-    """One SDK with a stream. `who` are the names that it has given itself."""
+    """One SDK with a stream. `who` has its own names."""
 
     def __init__(self, channel: DocumentChannel, network: bytes, known: str, may_stay: MayStay, deltas: Deltas, who: Who) -> None:
         super().__init__(channel, network, known, may_stay)
@@ -129,7 +129,7 @@ class Deltas:
             self._renewing = asyncio.ensure_future(self._renew())
 
     async def _renew(self) -> None:
-        """Read the documents that callers with streams have, again if there is another commit meanwhile."""
+        """Read the documents of callers with streams, until no commit came meanwhile."""
         try:
             while self._is_behind:
                 self._is_behind = False

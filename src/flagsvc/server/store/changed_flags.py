@@ -34,7 +34,7 @@ OF_ONE_FLAG: Final = frozenset(
         "feature-untagged",
     }
 )
-"""Types of events. Such a change changes the flag that its event names, which was there before, and no other one."""
+"""Types of events. Such a change changes only the flag that its event names, and the flag was there before."""
 
 
 class ChangedFlags:

@@ -363,7 +363,7 @@ async def test_a_stream_that_was_heard_is_opened_again_soon_whenever_it_is_silen
 
 
 async def test_a_slow_stream_is_a_stream() -> None:
-    """An event that comes byte by byte is an event, and one that is split over chunks is, too."""
+    """An event may come byte by byte, or split over chunks."""
     slow = drip(STREAM_HEAD + b"".join(chunk(bytes([byte])) for byte in event("unleash-updated", "5")), 0.0)
     async with following(slow) as scene:
         await until(lambda: scene.notes.events["unleash-updated"] == 1)
@@ -451,7 +451,7 @@ async def test_a_redirect_within_the_origin_is_followed() -> None:
 
 
 async def test_a_new_token_opens_a_new_stream() -> None:
-    """The former stream is closed. The new one says nothing of the documents of the former token."""
+    """The former stream is closed. The new stream says nothing of the documents of the former token."""
     async with following() as scene:
         server = await opened(scene)
         server.features = silence

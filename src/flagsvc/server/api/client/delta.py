@@ -37,7 +37,7 @@ def get_cached_delta(call: ApiCall) -> Answer | None:
 
 
 def build_answer(call: ApiCall, query: DocumentQuery, found: ClientDocument) -> Answer:
-    """Return the answer. It depends on what the caller has, so no cache keeps it."""
+    """Return the answer. The answer depends on what the caller has, so no cache keeps it."""
     server = call.server
     changes = server.deltas.channels.find(query).take(found)
     told = changes.answer(call.head.if_none_match)
