@@ -196,6 +196,26 @@ def test_a_hidden_tab_lets_go(upstream: FakeUpstream) -> None:
         wait_streams(served, 0)
 
 
+def test_a_page_that_was_left_and_comes_back(upstream: FakeUpstream) -> None:
+    """The stream does not keep a page out of the browser's cache of pages. A page from it has what changed meanwhile."""
+    with proxy(upstream) as served, site(scripted(PLAIN, served.url)) as address, browser() as chromium:
+        chromium.go(address)
+        see(chromium, "first", "second")
+        wait_streams(served, 1)
+        chromium.run("addEventListener('pageshow', ({ persisted }) => { window.persisted = persisted; })")
+        chromium.go(f"{served.url}/health")
+        wait_streams(served, 0)
+        upstream.replace(document("third"))
+        served.program.wait(lambda: "third" in served.toggles(), "serving the change")
+        history = chromium.call("Page.getNavigationHistory")
+        left = history["entries"][history["currentIndex"] - 1]["id"]
+        chromium.call("Page.navigateToHistoryEntry", entryId=left)
+        chromium.wait_for("window.persisted")
+        see(chromium, "third")
+        wait_streams(served, 1)
+        assert chromium.run("unhandled") == []
+
+
 def test_a_proxy_that_is_killed_and_a_proxy_that_hangs(upstream: FakeUpstream) -> None:
     """The page comes back by itself, and has what changed meanwhile: after the end of a connection, and after silence."""
     port = str(processes.free_port())
