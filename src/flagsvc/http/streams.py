@@ -70,8 +70,9 @@ class StreamLimits(NamedTuple):
 class Channel:
     """What a group of callers follows. A subclass says what they hear.
 
-    `version` is the newest version, and `changed` the moment of the event loop at which it came. `delivering` is the version that
-    the callers are being told over a while; empty if none is.
+    `version` is the newest version that was announced, and `changed` the moment of the event loop at which it came. `is_delivering`
+    tells that the callers are being told over a while, and `is_behind` that there was an announcement since that began. `is_split`
+    tells that a caller may have another version than those that were announced.
     """
 
     def __init__(self, streams: Streams) -> None:
@@ -79,11 +80,17 @@ class Channel:
         self.subscribers: set[Subscriber] = set()
         self.version: str = ""
         self.changed: float = 0.0
-        self.delivering: str = ""
+        self.is_delivering: bool = False
+        self.is_behind: bool = False
+        self.is_split: bool = False
 
-    def greet(self, known: str) -> bytes:
-        """Return the first text for a caller with a version; empty for a caller that has none."""
-        return b"" if known == self.version or not known else self.tell(known)
+    def greet(self, known: str) -> tuple[str, bytes]:
+        """Return the newest version, and the first text for a caller with a version; no text for a caller that has none."""
+        return (self.version, b"") if known == self.version or not known else self.bring(known)
+
+    def bring(self, known: str) -> tuple[str, bytes]:
+        """Return the version to which a caller is brought from another one, and the text that does it."""
+        return self.version, self.tell(known)
 
     def tell(self, known: str) -> bytes:
         """Return the text that brings a caller from a version to the newest."""
@@ -95,8 +102,9 @@ class Channel:
     def announce(self, version: str, changed: float = 0.0) -> None:
         """Tell all callers of a new version, within the window. `changed` is the moment of the event loop at which it came; 0 for
         now."""
-        if version != self.version:
+        if version != self.version or self.is_split:
             self.version = version
+            self.is_behind, self.is_split = True, False
             if self.subscribers:
                 self.changed = changed or asyncio.get_running_loop().time()
                 self.streams.deliver(self)
@@ -130,11 +138,18 @@ class Subscriber(Parts):
         streams = channel.streams
         channel.join()
         has_room = streams.join(self)
-        first = channel.greet(self.told)
-        self.told = channel.version
+        first = self.hear(channel.greet(self.told))
         self.send(b"retry: %d\n%b" % (streams.draw_retry(has_room), first or b"id: %b\n\n" % self.told.encode()))
         if not has_room:
             self.end()
+
+    def hear(self, news: tuple[str, bytes]) -> bytes:
+        """Note the version that the caller is told. Returns the text."""
+        channel = self.channel
+        self.told, text = news
+        if self.told != channel.version:
+            channel.is_split = True
+        return text
 
     def on_end(self) -> None:
         """Leave the others."""
@@ -154,10 +169,9 @@ class Subscriber(Parts):
         outlet = self.outlet
         if outlet is None or self.told == channel.version or outlet.is_full():
             return False
-        text = channel.tell(self.told)
-        self.told = channel.version
+        text = self.hear(channel.bring(self.told))
         self.send(text)
-        return True
+        return len(text) > 0
 
     def beat(self, now: float) -> None:
         """Show that the stream lives, or end it: it is old, its key counts no longer, or the caller reads nothing."""
@@ -286,15 +300,16 @@ class Streams:
 
         A change meanwhile reaches the callers that still wait, and then the others.
         """
-        if channel.delivering:
+        if channel.is_delivering:
             return
+        channel.is_behind = False
         behind = [each for each in channel.subscribers if each.told != channel.version]
         window_s = self.window()
         if window_s <= SLICE_S:
             self.tell(channel, behind)
             return
         self.random.shuffle(behind)
-        channel.delivering = channel.version
+        channel.is_delivering = True
         self.deliver_slice(channel, behind, max(1, round(len(behind) * SLICE_S / window_s)))
 
     def deliver_slice(self, channel: Channel, behind: list[Subscriber], size: i64) -> None:
@@ -304,9 +319,8 @@ class Streams:
         if behind:
             asyncio.get_running_loop().call_later(SLICE_S, self.deliver_slice, channel, behind, size)
             return
-        told = channel.delivering
-        channel.delivering = ""
-        if channel.version != told:
+        channel.is_delivering = False
+        if channel.is_behind:
             self.deliver(channel)
 
     def tell(self, channel: Channel, callers: list[Subscriber]) -> None:

@@ -98,6 +98,17 @@ async def test_many_callers_hear_within_the_window_and_only_the_newest_version()
     assert channel.streams.delay_s > 0
 
 
+async def test_a_version_that_comes_back_within_the_window_reaches_all() -> None:
+    """Some callers are told the version in between. They hear of the way back as well."""
+    channel = make(StreamLimits(window_ms=60))
+    callers = [open_stream(channel) for _ in range(60)]
+    channel.announce("2")
+    channel.announce("3")
+    await until(lambda: any(each.sent[-1] == b"1>3\n\n" for each in callers))
+    channel.announce("2")
+    await until(lambda: all(each.sent[-1].endswith(b">2\n\n") for each in callers))
+
+
 @pytest.mark.parametrize(
     ("count", "window_ms", "seconds"), [(100, None, 0), (101, None, 0.0101), (10_000, None, 1), (10**6, None, 10), (1, 500, 0.5)]
 )
