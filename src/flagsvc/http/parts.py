@@ -25,6 +25,10 @@ class Outlet:
         """Return whether the caller does not read, so that another part would drop it."""
         return False
 
+    def waiting(self) -> int:
+        """Return how many bytes the caller has not read yet, as far as the transport can tell."""
+        return 0
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Parts:

@@ -119,7 +119,8 @@ class Channel:
 class Subscriber(Parts):
     """One open stream. `network` is the caller's, empty if it cannot be told, and `may_stay` tells whether the key still counts.
 
-    `told` is the version that the caller has been told. `slot` is the group of its heartbeat, and `ends` the moment of its end.
+    `told` is the version that the caller has been told. `slot` is the group of its heartbeat, and `ends` the moment of its end. The
+    last `late` heartbeats found a caller that had read nothing, and `waiting` bytes for it.
     """
 
     def __init__(self, channel: Channel, network: bytes, known: str, may_stay: MayStay) -> None:
@@ -131,6 +132,7 @@ class Subscriber(Parts):
         self.slot: i64 = 0
         self.ends: float = 0.0
         self.late: i64 = 0
+        self.waiting: i64 = 0
 
     def on_open(self) -> None:
         """Join the others, and say what the caller does not know. Without room, end after that."""
@@ -181,14 +183,19 @@ class Subscriber(Parts):
         if now >= self.ends or not self.may_stay():
             self.end()
         elif not outlet.is_full():
-            self.late = 0
+            self.late = self.waiting = 0
             if not self.update():
                 self.send(BEAT)
         else:
-            self.late += 1
-            if self.late >= LATE_BEATS:
-                self.channel.streams.dropped += 1
-                self.send(BEAT)  # the outlet is full, so this drops the caller
+            self.note_slow_reader(outlet.waiting())
+
+    def note_slow_reader(self, waiting: i64) -> None:
+        """Drop a caller that reads nothing. A caller that still reads a long text may take its time."""
+        self.late = 0 if waiting < self.waiting else self.late + 1
+        self.waiting = waiting
+        if self.late >= LATE_BEATS:
+            self.channel.streams.dropped += 1
+            self.send(BEAT)  # the outlet is full, so this drops the caller
 
 
 class Streams:
@@ -276,11 +283,11 @@ class Streams:
             self.is_beating = False
             return
         loop = asyncio.get_running_loop()
-        now = loop.time()
-        for each in list(self.slots[self.turn]):
-            each.beat(now)
-        self.turn = (self.turn + 1) % SLOTS
         loop.call_later(self.beat_s / SLOTS, self.beat)
+        now = loop.time()
+        for each in self.slots[self.turn]:
+            loop.call_soon(each.beat, now)
+        self.turn = (self.turn + 1) % SLOTS
 
     def end_all(self) -> None:
         """End every stream."""

@@ -16,12 +16,14 @@ from support.aio import until
 
 
 class Caller(Outlet):
-    """A caller of a stream. `sent` is what came, one part each. While it is `full` it reads nothing, and another part drops it."""
+    """A caller of a stream. `sent` is what came, one part each. While it is `full`, `unread` bytes wait for it, and another part
+    drops it."""
 
     def __init__(self, subscriber: Subscriber) -> None:
         self.subscriber = subscriber
         self.sent: list[bytes] = []
         self.full = False
+        self.unread = 0
         self.ended = False
 
     def write(self, data: bytes) -> None:
@@ -32,6 +34,9 @@ class Caller(Outlet):
 
     def is_full(self) -> bool:
         return self.full
+
+    def waiting(self) -> int:
+        return self.unread
 
     def end(self) -> None:
         self.ended = True
@@ -135,6 +140,34 @@ async def test_a_caller_that_reads_nothing_waits_for_the_newest_and_is_dropped_i
         assert not stuck.ended
         stuck.subscriber.beat(0.0)
     assert stuck.ended and len(stuck.sent) == 1 and channel.streams.dropped == 1 and channel.streams.count == 1
+
+
+async def test_a_caller_that_reads_slowly_has_the_time_that_it_needs() -> None:
+    """While it reads a long text, no heartbeat drops it. LATE_BEATS heartbeats after it stopped it is dropped."""
+    channel = make()
+    caller = open_stream(channel)
+    caller.full = True
+    for caller.unread in range(5000, 0, -1000):
+        caller.subscriber.beat(0.0)
+        assert not caller.ended and caller.sent[1:] == []
+    for _ in range(LATE_BEATS):
+        assert not caller.ended
+        caller.subscriber.beat(0.0)
+    assert caller.ended and channel.streams.dropped == 1
+
+
+async def test_a_mistake_with_one_caller_leaves_the_others() -> None:
+    """All others of its group get their heartbeats, and each next one."""
+    streams = Streams(StreamLimits(), Random(1), beat_s=0.032)
+    channel = Steps(streams)
+    callers = [open_stream(channel) for _ in range(kit.SLOTS)] + [open_stream(channel, may_stay=fail) for _ in range(kit.SLOTS)]
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    await until(lambda: all(each.sent.count(BEAT) > 1 for each in callers[: kit.SLOTS]))
+    assert not any(each.ended for each in callers)
+
+
+def fail() -> bool:
+    raise ZeroDivisionError
 
 
 async def test_heartbeats_reach_every_caller_and_end_with_the_last() -> None:

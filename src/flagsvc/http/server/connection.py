@@ -466,6 +466,9 @@ class ConnectionOutlet(Outlet):
     def is_full(self) -> bool:
         return self.stream.paused
 
+    def waiting(self) -> int:
+        return self.stream.waiting()
+
     def end(self) -> None:
         """End the answer and its connection. A caller that does not read is not waited for."""
         stream = self.stream

@@ -118,8 +118,7 @@ class Stream:
         """Note that the caller does not read."""
         self.paused = True
         self.unsent = 0
-        if self.transport is not None:
-            self.untaken = self.transport.get_write_buffer_size()
+        self.untaken = self.waiting()
 
     def note_taken(self) -> None:
         """Note that the caller has read."""
@@ -129,9 +128,12 @@ class Stream:
     def took_some(self) -> bool:
         """Return whether the caller has read anything since the last call."""
         before = self.unsent
-        if self.transport is not None:
-            self.unsent = self.transport.get_write_buffer_size()
+        self.unsent = self.waiting()
         return self.unsent != before
+
+    def waiting(self) -> int:
+        """Return how many bytes wait to be sent."""
+        return 0 if self.transport is None else self.transport.get_write_buffer_size()
 
     def notice_silence(self) -> None:
         """Have the system end a connection whose other end is gone: it acknowledges nothing for SILENCE_MS. Only Linux can."""

@@ -71,7 +71,7 @@ class DeltaScopes(DeltaChannels[DocumentFilter, DeltaScope]):
     def _work(self) -> None:
         """Let the next scope follow, and the others after the requests that wait."""
         if self._behind:
-            self._behind.popleft().join()
             asyncio.get_running_loop().call_soon(self._work)
+            self._behind.popleft().join()
         else:
             self._is_working = False

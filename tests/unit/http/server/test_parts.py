@@ -129,8 +129,10 @@ async def test_a_slow_reader_is_dropped() -> None:
     scene = Scene()
     line, parts = await scene.stream(takes=1000)
     parts.send(b"y" * 1000)
-    assert line.connection.paused and not line.transport.over
+    assert line.connection.paused and not line.transport.over and parts.outlet is not None
+    assert parts.outlet.waiting() == line.transport.get_write_buffer_size() > 0
     line.transport.take()
+    assert parts.outlet.waiting() == 0
     parts.send(b"z" * 1000)
     assert parts.ends == 0
     parts.send(b"more")
@@ -266,8 +268,12 @@ async def test_mounted_a_caller_goes_or_does_not_read() -> None:
     slow = Mounted()
     task, parts = await slow.start()
     slow.reads.clear()
-    for _ in range(4):
+    assert parts.outlet is not None
+    before = parts.outlet.waiting()
+    for number in range(1, 4):
         parts.send(b"x" * MAX_WAITING)
+        assert parts.outlet is None or parts.outlet.waiting() == before + number * MAX_WAITING
+    parts.send(b"x" * MAX_WAITING)
     assert parts.ends == 1 and parts.outlet is None
     slow.reads.set()
     await task
