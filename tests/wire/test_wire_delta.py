@@ -244,6 +244,26 @@ async def test_the_id_is_that_of_the_flag_server() -> None:
     ]
 
 
+def tag_of(response: Response) -> bytes:
+    return dict(response.own)[b"etag"]
+
+
+async def test_a_proxy_below_a_filter_has_the_ids_of_the_filter() -> None:
+    """Each part of a document of our flag server has another id, and the same at both proxies."""
+    wire, below = make(), make()
+    snapshot = wire.holder.current
+    assert snapshot is not None
+    body = json.dumps(BEFORE | {"query": {}})[:-1] + "," + MARK % (1, 1)
+    wire.holder.replace(snapshot, ConfigurationDocument(body.encode(), '"0123456789abcdef:1:v1"'), 0)
+    ids = set()
+    for query in ("", "?namePrefix=a.", "?namePrefix=b", "?project=web", "?project=app"):
+        part = (await ask(wire, FEATURES + query)).body
+        below.holder.replace(snapshot, ConfigurationDocument(part, f'"{query}"'), 0)
+        assert tag_of(await ask(below, DELTA)) == tag_of(await ask(wire, DELTA + query)), query
+        ids.add(tag_of(await ask(below, DELTA)))
+    assert len(ids) == 5
+
+
 async def test_a_token_of_some_projects() -> None:
     """Its stream has the features of its projects, and features without a project. A change elsewhere is no event."""
     wire = make()

@@ -36,8 +36,7 @@ class DeltaScope(DeltaChannel):
             raise not_ready()
         if served is not self._document:
             features, segments = select_content(served.body, self._wanted)
-            is_whole = self._wanted.takes_all() and self._holder is self._holder.whole
-            digest = (served.digest if is_whole else "") or digest_content(features, segments)
+            digest = (served.digest if self._wanted.takes_all() else "") or digest_content(features, segments)
             self.changes.take(make_id(digest), features, segments)
             self._document = served
         return self.changes
