@@ -6,9 +6,14 @@ then on the program sends parts. A transport has an outlet for each such answer.
 
 from __future__ import annotations
 
+from typing import Final
+
 from mypy_extensions import mypyc_attr
 
 from flagsvc.http.messages import Headers, Response
+
+SEPARATE_BYTES: Final = 65_536
+"""A body or a part of at least this many bytes is cheaper to write separately than to copy to what stands around it."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.http.messages import Headers, HttpError
-from flagsvc.http.parts import Parts
+from flagsvc.http.parts import SEPARATE_BYTES, Parts
 from flagsvc.http.reached_limits import STREAMS
 
 EVENT_STREAM: Final = b"text/event-stream"
@@ -34,6 +34,8 @@ SLOTS: Final = 32
 """So many groups of streams get their heartbeats in turn, so that requests are answered in between."""
 SLICE_S: Final = 0.01
 """Seconds between two groups that are told of a change."""
+SLICE_BYTES: Final = 262_144
+"""A group ends with the caller that makes the texts of a group longer than this: requests are answered before the next group."""
 AT_ONCE: Final = 100
 """With so many open streams all are told at once. With more, the first request of each is spread over a while."""
 SECOND: Final = 10_000
@@ -104,9 +106,9 @@ class Channel:
         now."""
         if version != self.version or self.is_split:
             self.version = version
+            self.changed = changed or asyncio.get_running_loop().time()
             self.is_behind, self.is_split = True, False
             if self.subscribers:
-                self.changed = changed or asyncio.get_running_loop().time()
                 self.streams.deliver(self)
 
     def end_all(self) -> None:
@@ -141,7 +143,12 @@ class Subscriber(Parts):
         channel.join()
         has_room = streams.join(self)
         first = self.hear(channel.greet(self.told))
-        self.send(b"retry: %d\n%b" % (streams.draw_retry(has_room), first or b"id: %b\n\n" % self.told.encode()))
+        retry = b"retry: %d\n" % streams.draw_retry(has_room)
+        if len(first) < SEPARATE_BYTES:
+            self.send(retry + (first or b"id: %b\n\n" % self.told.encode()))
+        else:
+            self.send(retry)
+            self.send(first)
         if not has_room:
             self.end()
 
@@ -173,7 +180,13 @@ class Subscriber(Parts):
             return False
         text = self.hear(channel.bring(self.told))
         self.send(text)
-        return len(text) > 0
+        if not text:
+            return False
+        streams = channel.streams
+        streams.told += 1
+        streams.sent += len(text)
+        streams.delay_s += asyncio.get_running_loop().time() - channel.changed
+        return True
 
     def beat(self, now: float) -> None:
         """Show that the stream lives, or end it: it is old, its key counts no longer, or the caller reads nothing."""
@@ -202,7 +215,8 @@ class Streams:
     """The open streams of one process, of all channels. While there are any, a timer beats.
 
     `grace_s` is the length of the grace period at the end of the process. The counters are for the metrics: streams that were
-    opened and dropped, changes that were told, and the sum of the seconds from the change until then.
+    opened and dropped, changes that were told, and the sum of the seconds from the change until then. `sent` are the bytes of these
+    changes.
     """
 
     def __init__(self, limits: StreamLimits, random: Random | None = None, *, grace_s: float = 0.0, beat_s: float = BEAT_S) -> None:
@@ -219,6 +233,7 @@ class Streams:
         self.dropped: i64 = 0
         self.told: i64 = 0
         self.delay_s: float = 0.0
+        self.sent: i64 = 0
 
     def check_room(self, network: bytes) -> None:
         """Raise HttpError (404, 429) if no stream can be opened: streams are off, or there are too many of all or of a network."""
@@ -311,28 +326,26 @@ class Streams:
             return
         channel.is_behind = False
         behind = [each for each in channel.subscribers if each.told != channel.version]
-        window_s = self.window()
-        if window_s <= SLICE_S:
-            self.tell(channel, behind)
-            return
         self.random.shuffle(behind)
+        window_s = self.window()
         channel.is_delivering = True
-        self.deliver_slice(channel, behind, max(1, round(len(behind) * SLICE_S / window_s)))
+        self.deliver_slice(channel, behind, max(1, round(len(behind) * SLICE_S / max(SLICE_S, window_s))))
 
     def deliver_slice(self, channel: Channel, behind: list[Subscriber], size: i64) -> None:
         """Tell the last of these callers, and the others later."""
-        self.tell(channel, behind[-size:])
-        del behind[-size:]
-        if behind:
-            asyncio.get_running_loop().call_later(SLICE_S, self.deliver_slice, channel, behind, size)
-            return
-        channel.is_delivering = False
-        if channel.is_behind:
-            self.deliver(channel)
+        try:
+            self.tell(behind, size)
+        finally:
+            if behind:
+                asyncio.get_running_loop().call_later(SLICE_S, self.deliver_slice, channel, behind, size)
+            else:
+                channel.is_delivering = False
+                if channel.is_behind:
+                    self.deliver(channel)
 
-    def tell(self, channel: Channel, callers: list[Subscriber]) -> None:
-        now = asyncio.get_running_loop().time()
-        for each in callers:
-            if each.update():
-                self.told += 1
-                self.delay_s += now - channel.changed
+    def tell(self, callers: list[Subscriber], size: i64) -> None:
+        """Take so many callers from the end and tell them, fewer if that is more than SLICE_BYTES."""
+        until = self.sent + SLICE_BYTES
+        while callers and size > 0 and self.sent < until:
+            callers.pop().update()
+            size -= 1

@@ -248,6 +248,21 @@ async def test_what_has_arrived(client: AppClient) -> None:
     assert {each.instance_id: each.polled for each in client.server.pollers.list_all()}["one"] > polled["one"]
 
 
+async def test_a_long_event_has_arrived_when_it_is_read(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An SDK that does not read at once has the document at the next heartbeat at which it has read all before."""
+    caller = await listen(client, **WHO)
+    documents_of = client.server.pollers.list_all
+    before, is_full = documents_of()[0].digest, True
+    monkeypatch.setattr(caller, "is_full", lambda: is_full and len(caller.heard) > 1)
+    await change(client.server.store, switch("a-flag", on=False))
+    await until(lambda: len(caller.heard) > 1)
+    caller.parts.beat(0.0)  # type: ignore[attr-defined]
+    assert documents_of()[0].digest == before
+    is_full = False
+    caller.parts.beat(0.0)  # type: ignore[attr-defined]
+    assert documents_of()[0].digest != before
+
+
 async def test_commits_of_another_server(client: AppClient, database_url: str) -> None:
     """A change that another server makes in the same database is an event, too."""
     caller = await listen(client)

@@ -10,7 +10,7 @@ import pytest
 
 from flagsvc.http import streams as kit
 from flagsvc.http.messages import HttpError
-from flagsvc.http.parts import Outlet
+from flagsvc.http.parts import SEPARATE_BYTES, Outlet
 from flagsvc.http.streams import BEAT, LATE_BEATS, Channel, StreamLimits, Streams, Subscriber
 from support.aio import until
 
@@ -136,10 +136,24 @@ async def test_a_caller_that_reads_nothing_waits_for_the_newest_and_is_dropped_i
     slow.full = False
     slow.subscriber.beat(0.0)
     assert slow.sent[1:] == [b"1>3\n\n"] and not slow.ended
+    assert channel.streams.told == 1 and channel.streams.delay_s > 0, "the metrics count what a heartbeat tells"
     for _ in range(LATE_BEATS):
         assert not stuck.ended
         stuck.subscriber.beat(0.0)
     assert stuck.ended and len(stuck.sent) == 1 and channel.streams.dropped == 1 and channel.streams.count == 1
+
+
+async def test_a_long_text_reaches_few_callers_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also without a window: requests are answered in between. A long first text is sent as it is, without a copy for each."""
+    channel, text = make(), b"x" * SEPARATE_BYTES
+    monkeypatch.setattr(kit, "SLICE_BYTES", 3 * len(text))
+    monkeypatch.setattr(channel, "tell", lambda known: text)
+    callers = [open_stream(channel) for _ in range(10)]
+    channel.announce("2")
+    assert sum(len(each.sent) - 1 for each in callers) == 3
+    await until(lambda: all(each.sent[1:] == [text] for each in callers))
+    late = open_stream(channel, "1")
+    assert len(late.sent) == 2 and late.sent[0].startswith(b"retry: ") and late.sent[1] is callers[0].sent[1]
 
 
 async def test_a_caller_that_reads_slowly_has_the_time_that_it_needs() -> None:

@@ -86,8 +86,9 @@ class Sdk(Subscriber):
             self._note()
 
     def _note(self) -> None:
-        channel = self._document_channel
-        if self.outlet is not None and self.told == channel.version and channel.announced is not None:
+        """Note what the caller has. A caller that does not read has not got all of it yet."""
+        channel, outlet = self._document_channel, self.outlet
+        if outlet is not None and not outlet.is_full() and self.told == channel.version and channel.announced is not None:
             self._deltas.pollers.note(channel.query, self._who, channel.announced, self._deltas.clock.now())
 
 

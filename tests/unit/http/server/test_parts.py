@@ -15,7 +15,7 @@ import pytest
 
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Response
-from flagsvc.http.parts import Parts, PartsResponse
+from flagsvc.http.parts import SEPARATE_BYTES, Parts, PartsResponse
 from flagsvc.http.reached_limits import WRITE_TIME
 from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.http.server.asgi import MAX_WAITING, AsgiApp
@@ -96,6 +96,16 @@ async def test_chunks_come_when_they_are_sent_and_the_end_is_told() -> None:
     parts.send(b"late")
     parts.end()
     assert parts.ends == 1
+
+
+async def test_a_long_part_is_a_chunk_without_a_copy() -> None:
+    """All callers share the bytes of a long part while they wait to be sent."""
+    line, parts = await Scene().stream()
+    long, before, pieces = b"x" * SEPARATE_BYTES, len(body_of(line)), []
+    write = line.transport.write
+    line.transport.write = lambda data: (pieces.append(data), write(data))  # type: ignore[method-assign]
+    parts.send(long)
+    assert body_of(line)[before:] == b"10000\r\n" + long + b"\r\n" and any(each is long for each in pieces)
 
 
 async def test_old_http_gets_plain_bytes() -> None:
