@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from flagsvc.engine.compile import CompileOptions, compile_document
-from flagsvc.http.delta import FORGET_S, MAX_CHANNELS
+from flagsvc.http.delta import FORGET_S, MAX_CHANNELS, MAX_STREAMED
 from flagsvc.http.messages import Response
 from flagsvc.http.parts import PartsResponse
 from flagsvc.proxy.api.deltas import DeltaScopes
@@ -311,24 +311,28 @@ def is_equal(caller: Listener, wanted: Twin) -> bool:
 
 
 async def test_what_is_remembered_is_bounded() -> None:
-    """Of many filters the oldest is forgotten, and after a while each that nobody uses. With so many streams, a further filter is
-    429, and all streams go on."""
+    """Of many filters the oldest is forgotten, and after a while each that nobody uses. What was asked for without a filter stays.
+    With many streams, a stream with a further filter is 429, and all streams go on. Whoever only asks, and whoever has no filter,
+    has room."""
     wire = make()
     scopes = wire.service.stream.deltas
     assert isinstance(scopes, DeltaScopes)
-    tag = dict((await ask(wire, DELTA)).own)[b"etag"].decode()
-    for number in range(MAX_CHANNELS + 3):
-        await ask(wire, f"{DELTA}?namePrefix={number}")
-    assert len(scopes) == MAX_CHANNELS
+    tag = tag_of(await ask(wire, DELTA)).decode()
+    tags = [tag_of(await ask(wire, f"{DELTA}?namePrefix={name}")).decode() for name in ["a.", *range(MAX_CHANNELS)]]
+    assert len(scopes) == MAX_CHANNELS + 1
     wire.serve(AFTER)
-    events = json.loads((await ask(wire, DELTA, if_none_match=tag)).body)["events"]
-    assert [each["type"] for each in events] == ["hydration"], "it was forgotten"
+    for query, known, is_known in (("", tag, True), ("?namePrefix=a.", tags[0], False)):
+        events = json.loads((await ask(wire, DELTA + query, if_none_match=known)).body)["events"]
+        assert ("hydration" not in {each["type"] for each in events}) == is_known, query
     await wire.clock.advance(FORGET_S + 1.0)
     caller = await listen(wire)
     wire.serve(BEFORE)
     assert len(scopes) == 1
-    callers = [await listen(wire, f"{STREAM}?namePrefix={number}") for number in range(MAX_CHANNELS - 1)]
-    assert [(await ask(wire, f"{path}?namePrefix=x")).status for path in (DELTA, STREAM)] == [429, 429]
+    callers = [await listen(wire, f"{STREAM}?namePrefix={number}") for number in range(MAX_STREAMED)]
+    for number in range(MAX_CHANNELS):
+        assert (await ask(wire, f"{DELTA}?namePrefix=x{number}")).status == 200
+    assert (await ask(wire, f"{STREAM}?namePrefix=x")).status == 429
+    callers += [await listen(wire, f"{STREAM}?namePrefix=0"), await listen(wire, STREAM, unleash_client_spec="3.0.0")]
     wire.serve(AFTER)
     await until(lambda: caller.twin == Twin(**contents(AFTER)))
     assert all(each.is_open for each in callers)

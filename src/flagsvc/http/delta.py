@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Final, Generic, NamedTuple, TypeVar
+from weakref import WeakSet
 
 import msgspec
 
@@ -31,12 +32,14 @@ MAX_KNOWN: Final = 256
 MAX_GONE: Final = 10_000
 """The most removed features, and the most removed segments, that are remembered."""
 MAX_MADE_BYTES: Final = 32 * 1024 * 1024
-"""The bytes of texts above which all are dropped before a further text is made."""
+"""The most bytes of events that the process keeps. A further event drops all before. Their compressed forms come on top."""
 MAX_CHANNELS: Final = 64
-"""The most contents whose changes are remembered. For one more, the content ends that was asked for least recently."""
+"""The most filtered contents whose changes are remembered. For one more, the content ends that was asked for least recently."""
+MAX_STREAMED: Final = 48
+"""The most filtered contents that have streams, so that there is room for callers who ask for the changes of others."""
 FORGET_S: Final = 600.0
 """Seconds without a request and without a stream after which the changes of a content are forgotten."""
-CROWDED: Final = "callers with too many different filters have event streams; ask for the features instead"
+CROWDED: Final = "callers with too many different filters have event streams; poll instead, or ask without a filter"
 DEFAULT_PROJECT: Final = "default"
 CONNECTED: Final = b"unleash-connected"
 UPDATED: Final = b"unleash-updated"
@@ -242,10 +245,31 @@ class Told:
             self._packed = gzip(self.body)
         return self._packed
 
-    @property
-    def size(self) -> int:
-        """The bytes of the event and of the packed answer."""
-        return len(self.event) + len(self._packed)
+
+class KeptTexts:
+    """Bounds the bytes of all events that are kept. Safe to use from any thread.
+
+    It counts what was made since it dropped all, so what was dropped meanwhile for another reason counts as well.
+    """
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._owners: WeakSet[Changes] = WeakSet()
+        self._lock = threading.Lock()
+
+    def add(self, owner: Changes, size: int) -> None:
+        """Make room for an event that an owner keeps from now on: if it is too much, all owners drop theirs."""
+        with self._lock:
+            if self._size + size > MAX_MADE_BYTES:
+                for each in self._owners:
+                    each.drop_texts()
+                self._size = 0
+            self._size += size
+            self._owners.add(owner)
+
+
+KEPT: Final = KeptTexts()
+"""Those of the process."""
 
 
 class Changes:
@@ -309,10 +333,14 @@ class Changes:
             if numbers.get(latest) == self._number:
                 return None
             if (found := self._made.get(latest)) is None:
-                if sum(each.size for each in self._made.values()) > MAX_MADE_BYTES:
-                    self._made = {}
-                found = self._made[latest] = self._list_changes(numbers[latest]) if latest else self._hydrate()
+                found = self._list_changes(numbers[latest]) if latest else self._hydrate()
+                KEPT.add(self, len(found.event))
+                self._made[latest] = found
             return found
+
+    def drop_texts(self) -> None:
+        """Keep no text. Whoever asks next gets a new one."""
+        self._made = {}
 
     def bring(self, known: str) -> tuple[str, bytes]:
         """Return the newest id, and the event that brings a caller there; no event for a caller that has the newest content."""
@@ -351,12 +379,16 @@ class Changes:
 
 
 class DeltaChannel(Channel):
-    """The SDKs that stay connected to one document, and hear its changes. `used` is the moment of the last request for it."""
+    """The SDKs that stay connected to one document, and hear its changes. `used` is the moment of the last request for it.
+
+    `is_plain` tells that a caller has asked for it without a filter.
+    """
 
     def __init__(self, streams: Streams) -> None:
         super().__init__(streams)
         self.changes: Final = Changes()
         self.used: float = 0.0
+        self.is_plain = False
 
     def greet(self, known: str) -> tuple[str, bytes]:
         """Return the newest id with the changes, or with all content for a caller that has none."""
@@ -368,6 +400,11 @@ class DeltaChannel(Channel):
         The newest document may not be announced yet.
         """
         return self.changes.bring(known)
+
+
+def crowded() -> HttpError:
+    """Return the 429 where callers have streams with too many filters."""
+    return HttpError(429, CROWDED, [], "", RETRY_AFTER_S)
 
 
 Q = TypeVar("Q", bound=Hashable)
@@ -382,29 +419,42 @@ class DeltaChannels(Generic[Q, C]):
         self._clock = clock
         self._found: OrderedDict[Q, C] = OrderedDict()
         self._streamed: set[C] = set()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def __len__(self) -> int:
         """Return how many channels are kept."""
         return len(self._found)
 
-    def find(self, wanted: Q) -> C:
-        """Return the channel for a content. Raises HttpError (429) if callers have streams of too many other contents."""
+    def find(self, wanted: Q, *, is_plain: bool, for_stream: bool = False) -> C:
+        """Return the channel for a content; `is_plain` tells that the caller has given no filter. Such a caller always has room.
+
+        Raises HttpError (429) if callers have streams with too many other filters.
+        """
         with self._lock:
             found = self._found.get(wanted)
             if found is None:
-                self._make_room()
+                self._make_room(is_plain)
                 found = self._found[wanted] = self._make(wanted)
+            found.is_plain = found.is_plain or is_plain
+            if for_stream and not found.is_plain and not found.subscribers:
+                self._check_streamed()
             self._found.move_to_end(wanted)
             found.used = self._clock.monotonic()
             return found
 
-    def _make_room(self) -> None:
-        if len(self._found) >= MAX_CHANNELS:
-            unused = next((wanted for wanted, each in self._found.items() if not each.subscribers), None)
+    def _make_room(self, is_plain: bool) -> None:
+        """Forget what is not used. If there are too many filters, forget the one that was asked for least recently."""
+        self.forget_unused()
+        filtered = {wanted: each for wanted, each in self._found.items() if not each.is_plain}
+        if len(filtered) >= MAX_CHANNELS and not is_plain:
+            unused = next((wanted for wanted, each in filtered.items() if not each.subscribers), None)
             if unused is None:
-                raise HttpError(429, CROWDED, [], "", RETRY_AFTER_S)
+                raise crowded()
             del self._found[unused]
+
+    def _check_streamed(self) -> None:
+        if sum(1 for each in self._found.values() if each.subscribers and not each.is_plain) >= MAX_STREAMED:
+            raise crowded()
 
     def note_stream(self, channel: C) -> None:
         """Note that a channel gets a stream, also a channel that was dropped just now."""

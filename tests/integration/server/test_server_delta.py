@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy import delete, update
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.http.delta import make_id
+from flagsvc.http.delta import MAX_CHANNELS, MAX_STREAMED, make_id
 from flagsvc.http.messages import Response
 from flagsvc.http.parts import PartsResponse
 from flagsvc.http.reached_limits import STREAMS
@@ -217,6 +217,20 @@ async def test_the_offer_of_a_stream(client: AppClient) -> None:
         known = answer[b"etag"].decode()
         others = [await ask(client, f"{FEATURES}?namePrefix=a"), await ask(client, FEATURES, if_none_match=known)]
         assert all(b"fetch-mode" not in dict(each.headers()) for each in others)
+
+
+async def test_filters_leave_room(client: AppClient) -> None:
+    """While many filters have streams, another filter has no room for one. Whoever gives no filter has room, whatever the projects
+    of its token are, and so has whoever only asks."""
+    for number in range(MAX_STREAMED):
+        await listen(client, f"{STREAM}?project=default&project=x{number}")
+    for number in range(MAX_CHANNELS):
+        assert (await ask(client, f"{DELTA}?namePrefix=x{number}")).status == 200
+    assert (await ask(client, f"{STREAM}?project=default")).status == 429
+    assert (await ask(client, f"{STREAM}?namePrefix=a", ONE_PROJECT)).status == 429
+    for token, query in ((ONE_PROJECT, ""), (ONE_PROJECT, "?project=other"), (BACKEND_SECRET, ""), (OF_PRODUCTION, "")):
+        assert (await listen(client, STREAM + query, token)).is_open
+    assert (await listen(client, f"{STREAM}?project=default")).is_open, "the channel of a token without a filter"
 
 
 async def test_a_stream_ends_with_its_token(client: AppClient) -> None:

@@ -72,7 +72,7 @@ def test_any_of_several_ids_counts() -> None:
 
 
 def test_texts_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All callers with the same document get the same text until the next document, within a bound in bytes."""
+    """All callers with the same document get the same text until the next document, within a bound in bytes for all documents."""
     changes = Changes()
     take(changes, 1, "a")
     take(changes, 2, "a", "b")
@@ -83,6 +83,9 @@ def test_texts_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert changes.tell("1") is not first and changes.tell("1") is changes.tell("1")
     before = changes.tell("1")
     assert changes.tell("2") is not None and changes.tell("1") is not before
+    before, other = changes.tell("1"), Changes()
+    take(other, 1, "x")
+    assert other.tell() is other.tell() and changes.tell("1") is not before, "all documents share the bound"
 
 
 def test_the_last_of_the_same_name_counts_and_projects_are_told() -> None:

@@ -48,6 +48,11 @@ class DocumentFilter(NamedTuple):
     def takes_all(self) -> bool:
         return self == DocumentFilter()
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether no feature is left out."""
+        return not (self.projects or self.prefix)
+
     def includes(self, feature: object) -> bool:
         """Return whether a feature passes the filters. A feature without a project belongs to any."""
         project = feature.get("project") if self.projects and isinstance(feature, dict) else None
@@ -111,7 +116,7 @@ def select_content(body: bytes, wanted: DocumentFilter) -> tuple[list[msgspec.Ra
 def select_items(top: Mapping[str, msgspec.Raw], wanted: DocumentFilter) -> tuple[list[msgspec.Raw], list[msgspec.Raw]]:
     """Return the features and the segments for a filter, of the members of a document. Raises HttpError (500) as `SegmentIndex`."""
     features, segments = items_of(top.get("features")), items_of(top.get("segments"))
-    if wanted.projects or wanted.prefix:
+    if not wanted.is_plain:
         features = [raw for raw in features if wanted.includes(value_of(raw))]
     if not wanted.inline:
         return features, segments

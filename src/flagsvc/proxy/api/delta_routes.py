@@ -27,7 +27,8 @@ class ClientDelta(Handler):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the changes. An answer depends on what the caller has, so no cache keeps it. Raises HttpError (400, 429, 503)."""
-        changes = self.scopes.find(self.read_filter(call)).renew()
+        wanted = self.read_filter(call)
+        changes = self.scopes.find(wanted, is_plain=wanted.is_plain).renew()
         told = changes.answer(call.if_none_match)
         if told is None:
             return self.answers.not_modified(self.headers, tag_of(changes.identity))
@@ -48,7 +49,8 @@ class ClientStreaming(Stream):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the stream. It lasts as long as the token counts. Raises HttpError (400, 429, 503)."""
-        scope = self.scopes.find(self.read_filter(call))
+        wanted = self.read_filter(call)
+        scope = self.scopes.find(wanted, is_plain=wanted.is_plain, for_stream=True)
         scope.renew()
         key = self.key_check.read_key(call.key or b"")
         return self.open(call, scope, "", partial(self.key_check.accepted.contains, key))
