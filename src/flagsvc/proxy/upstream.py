@@ -23,11 +23,12 @@ from flagsvc.core.log import Logger, describe_error
 from flagsvc.core.version import VERSION
 from flagsvc.http.client.addresses import MOST_REDIRECTS, REDIRECTS, base_of, redirected, shown
 from flagsvc.http.client.answers import Answer, Fetched, Limits, Sink, failure
-from flagsvc.http.client.event_stream import EVENT_STREAM, is_event_stream
+from flagsvc.http.client.event_stream import is_event_stream
 from flagsvc.http.client.outbound import Outbound
 from flagsvc.http.client.sealing import sealed
 from flagsvc.http.client.transport import Transport
 from flagsvc.http.client.trust import Trust
+from flagsvc.http.streams import EVENT_STREAM
 from flagsvc.settings.network import is_gitlab
 
 __all__ = [
@@ -152,7 +153,7 @@ class Upstream:
             return open_sink() if status == 200 and is_event_stream(headers) else None
 
         headers = [pair for pair in self._headers if pair[0] not in ("accept", "accept-encoding")]
-        headers += [("accept", EVENT_STREAM.encode()), ("accept-encoding", b"identity"), ("cache-control", b"no-store")]
+        headers += [("accept", EVENT_STREAM), ("accept-encoding", b"identity"), ("cache-control", b"no-store")]
         headers += [("last-event-id", header_value(last_id))] if last_id else []
         transport = await self._open()
         send = partial(transport.stream, headers=headers, keep=keep, silence_s=SILENCE_S)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from flagsvc.core.errors import UpstreamError
 from flagsvc.http.client.answers import coding_of
+from flagsvc.http.streams import EVENT_STREAM
 
-EVENT_STREAM = "text/event-stream"
 BOM = b"\xef\xbb\xbf"
 KEPT_BYTES = 1024
 """The bytes of a line that are kept. A longer id is no id."""
@@ -33,7 +33,7 @@ class ServerEvent(NamedTuple):
 def is_event_stream(headers: Mapping[str, str]) -> bool:
     """Return whether an answer with these headers is an event stream that is not compressed."""
     media = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return media == EVENT_STREAM and coding_of(headers) in IDENTITY
+    return media == EVENT_STREAM.decode() and coding_of(headers) in IDENTITY
 
 
 class EventReader:
