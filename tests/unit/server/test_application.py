@@ -22,7 +22,6 @@ from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import FakeClock
 from support.tracebacks import leaks
 
-
 NO_STREAMS: dict[str, Any] = {"offer_streaming": True, "max_streams": 0}
 
 
