@@ -11,7 +11,7 @@ const SILENT_MS = 45_000; // a stream that is silent for so long is broken
 const FULL_MS = 30_000; // the wait where there is no room
 const MAX_MS = 60_000; // the longest wait after failures
 const AGAIN_MS = 6_000; // so long after a hint every replica behind a balancer has the change
-const LATER_MS = 240_000; // the wait after an answer that is no stream, as in a deploy, in a change of keys, or where streams are off
+const LATER_MS = 240_000; // the wait after an answer that is no stream: in a deploy, in a change of keys, where streams are off
 
 const late = (ms) => ms * (1 + Math.random());
 const backOff = (tries) => Math.min(MAX_MS, 1000 * 2 ** tries) * (0.5 + Math.random() / 2);
