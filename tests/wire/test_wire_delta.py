@@ -244,6 +244,26 @@ async def test_the_id_is_that_of_the_flag_server() -> None:
     ]
 
 
+def tag_of(response: Response) -> bytes:
+    return dict(response.own)[b"etag"]
+
+
+async def test_a_proxy_below_a_filter_has_the_ids_of_the_filter() -> None:
+    """Each part of a document of our flag server has another id, and the same at both proxies."""
+    wire, below = make(), make()
+    snapshot = wire.holder.current
+    assert snapshot is not None
+    body = json.dumps(BEFORE | {"query": {}})[:-1] + "," + MARK % (1, 1)
+    wire.holder.replace(snapshot, ConfigurationDocument(body.encode(), '"0123456789abcdef:1:v1"'), 0)
+    ids = set()
+    for query in ("", "?namePrefix=a.", "?namePrefix=b", "?project=web", "?project=app"):
+        part = (await ask(wire, FEATURES + query)).body
+        below.holder.replace(snapshot, ConfigurationDocument(part, f'"{query}"'), 0)
+        assert tag_of(await ask(below, DELTA)) == tag_of(await ask(wire, DELTA + query)), query
+        ids.add(tag_of(await ask(below, DELTA)))
+    assert len(ids) == 5
+
+
 async def test_a_token_of_some_projects() -> None:
     """Its stream has the features of its projects, and features without a project. A change elsewhere is no event."""
     wire = make()
@@ -273,6 +293,21 @@ async def test_pretty_json_is_one_line_of_an_event() -> None:
     snapshot = compile_document(BEFORE, CompileOptions()).snapshot
     wire.holder.replace(snapshot, ConfigurationDocument(body, '"x"'), 0)
     assert (await listen(wire)).twin == Twin(BEFORE["features"], [EU])
+
+
+async def test_a_mistake_with_one_filter_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The callers with other filters hear of each change."""
+    wire = make()
+    wrong, caller = await listen(wire, f"{STREAM}?namePrefix=x"), await listen(wire)
+    monkeypatch.setattr(wrong.parts.channel, "join", lambda: 1 / 0)  # type: ignore[attr-defined]
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    for document in (AFTER, BEFORE, AFTER):
+        wire.serve(document)
+        await until(partial(is_equal, caller, Twin(**contents(document))))
+
+
+def is_equal(caller: Listener, wanted: Twin) -> bool:
+    return caller.twin == wanted
 
 
 async def test_what_is_remembered_is_bounded() -> None:

@@ -264,7 +264,7 @@ class Changes:
         self._features = Items(read_feature)
         self._segments = Items(read_segment)
         self._made: dict[str, Told] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def take(self, identity: str, features: Iterable[msgspec.Raw], segments: Iterable[msgspec.Raw]) -> None:
         """Take the next document.
@@ -314,6 +314,12 @@ class Changes:
                 found = self._made[latest] = self._list_changes(numbers[latest]) if latest else self._hydrate()
             return found
 
+    def bring(self, known: str) -> tuple[str, bytes]:
+        """Return the newest id, and the event that brings a caller there; no event for a caller that has the newest content."""
+        with self._lock:
+            found = self.tell(known)
+            return self.identity, b"" if found is None else found.event
+
     def answer(self, condition: bytes | None) -> Told | None:
         """Return the answer to a request with an If-None-Match, or with None; None for 304."""
         if condition is None:
@@ -352,14 +358,16 @@ class DeltaChannel(Channel):
         self.changes: Final = Changes()
         self.used: float = 0.0
 
-    def greet(self, known: str) -> bytes:
-        """Return the changes, or all content for a caller that has none."""
-        return self.tell(known)
+    def greet(self, known: str) -> tuple[str, bytes]:
+        """Return the newest id with the changes, or with all content for a caller that has none."""
+        return self.bring(known)
 
-    def tell(self, known: str) -> bytes:
-        """Return the event with the changes since a document, or with all content if the document is unknown."""
-        found = self.changes.tell(known)
-        return b"" if found is None else found.event
+    def bring(self, known: str) -> tuple[str, bytes]:
+        """Return the newest id, and the event with the changes since a document, or with all content if the document is unknown.
+
+        The newest document may not be announced yet.
+        """
+        return self.changes.bring(known)
 
 
 Q = TypeVar("Q", bound=Hashable)

@@ -6,9 +6,14 @@ then on the program sends parts. A transport has an outlet for each such answer.
 
 from __future__ import annotations
 
+from typing import Final
+
 from mypy_extensions import mypyc_attr
 
 from flagsvc.http.messages import Headers, Response
+
+SEPARATE_BYTES: Final = 65_536
+"""A body or a part of at least this many bytes is cheaper to write separately than to copy to what stands around it."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -24,6 +29,10 @@ class Outlet:
     def is_full(self) -> bool:
         """Return whether the caller does not read, so that another part would drop it."""
         return False
+
+    def waiting(self) -> int:
+        """Return how many bytes the caller has not read yet, as far as the transport can tell."""
+        return 0
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

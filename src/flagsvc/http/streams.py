@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.http.messages import Headers, HttpError
-from flagsvc.http.parts import Parts
+from flagsvc.http.parts import SEPARATE_BYTES, Parts
 from flagsvc.http.reached_limits import STREAMS
 
 EVENT_STREAM: Final = b"text/event-stream"
@@ -34,6 +34,8 @@ SLOTS: Final = 32
 """So many groups of streams get their heartbeats in turn, so that requests are answered in between."""
 SLICE_S: Final = 0.01
 """Seconds between two groups that are told of a change."""
+SLICE_BYTES: Final = 262_144
+"""A group ends with the caller that makes the texts of a group longer than this: requests are answered before the next group."""
 AT_ONCE: Final = 100
 """With so many open streams all are told at once. With more, the first request of each is spread over a while."""
 SECOND: Final = 10_000
@@ -70,8 +72,9 @@ class StreamLimits(NamedTuple):
 class Channel:
     """What a group of callers follows. A subclass says what they hear.
 
-    `version` is the newest version, and `changed` the moment of the event loop at which it came. `delivering` is the version that
-    the callers are being told over a while; empty if none is.
+    `version` is the newest version that was announced, and `changed` the moment of the event loop at which it came. `is_delivering`
+    tells that the callers are being told over a while, and `is_behind` that there was an announcement since that began. `is_split`
+    tells that a caller may have another version than those that were announced.
     """
 
     def __init__(self, streams: Streams) -> None:
@@ -79,11 +82,17 @@ class Channel:
         self.subscribers: set[Subscriber] = set()
         self.version: str = ""
         self.changed: float = 0.0
-        self.delivering: str = ""
+        self.is_delivering: bool = False
+        self.is_behind: bool = False
+        self.is_split: bool = False
 
-    def greet(self, known: str) -> bytes:
-        """Return the first text for a caller with a version; empty for a caller that has none."""
-        return b"" if known == self.version or not known else self.tell(known)
+    def greet(self, known: str) -> tuple[str, bytes]:
+        """Return the newest version, and the first text for a caller with a version; no text for a caller that has none."""
+        return (self.version, b"") if known == self.version or not known else self.bring(known)
+
+    def bring(self, known: str) -> tuple[str, bytes]:
+        """Return the version to which a caller is brought from another one, and the text that does it."""
+        return self.version, self.tell(known)
 
     def tell(self, known: str) -> bytes:
         """Return the text that brings a caller from a version to the newest."""
@@ -95,10 +104,11 @@ class Channel:
     def announce(self, version: str, changed: float = 0.0) -> None:
         """Tell all callers of a new version, within the window. `changed` is the moment of the event loop at which it came; 0 for
         now."""
-        if version != self.version:
+        if version != self.version or self.is_split:
             self.version = version
+            self.changed = changed or asyncio.get_running_loop().time()
+            self.is_behind, self.is_split = True, False
             if self.subscribers:
-                self.changed = changed or asyncio.get_running_loop().time()
                 self.streams.deliver(self)
 
     def end_all(self) -> None:
@@ -111,7 +121,8 @@ class Channel:
 class Subscriber(Parts):
     """One open stream. `network` is the caller's, empty if it cannot be told, and `may_stay` tells whether the key still counts.
 
-    `told` is the version that the caller has been told. `slot` is the group of its heartbeat, and `ends` the moment of its end.
+    `told` is the version that the caller has been told. `slot` is the group of its heartbeat, and `ends` the moment of its end. The
+    last `late` heartbeats found a caller that had read nothing, and `waiting` bytes for it.
     """
 
     def __init__(self, channel: Channel, network: bytes, known: str, may_stay: MayStay) -> None:
@@ -123,6 +134,7 @@ class Subscriber(Parts):
         self.slot: i64 = 0
         self.ends: float = 0.0
         self.late: i64 = 0
+        self.waiting: i64 = 0
 
     def on_open(self) -> None:
         """Join the others, and say what the caller does not know. Without room, end after that."""
@@ -130,11 +142,23 @@ class Subscriber(Parts):
         streams = channel.streams
         channel.join()
         has_room = streams.join(self)
-        first = channel.greet(self.told)
-        self.told = channel.version
-        self.send(b"retry: %d\n%b" % (streams.draw_retry(has_room), first or b"id: %b\n\n" % self.told.encode()))
+        first = self.hear(channel.greet(self.told))
+        retry = b"retry: %d\n" % streams.draw_retry(has_room)
+        if len(first) < SEPARATE_BYTES:
+            self.send(retry + (first or b"id: %b\n\n" % self.told.encode()))
+        else:
+            self.send(retry)
+            self.send(first)
         if not has_room:
             self.end()
+
+    def hear(self, news: tuple[str, bytes]) -> bytes:
+        """Note the version that the caller is told. Returns the text."""
+        channel = self.channel
+        self.told, text = news
+        if self.told != channel.version:
+            channel.is_split = True
+        return text
 
     def on_end(self) -> None:
         """Leave the others."""
@@ -154,9 +178,14 @@ class Subscriber(Parts):
         outlet = self.outlet
         if outlet is None or self.told == channel.version or outlet.is_full():
             return False
-        text = channel.tell(self.told)
-        self.told = channel.version
+        text = self.hear(channel.bring(self.told))
         self.send(text)
+        if not text:
+            return False
+        streams = channel.streams
+        streams.told += 1
+        streams.sent += len(text)
+        streams.delay_s += asyncio.get_running_loop().time() - channel.changed
         return True
 
     def beat(self, now: float) -> None:
@@ -167,21 +196,27 @@ class Subscriber(Parts):
         if now >= self.ends or not self.may_stay():
             self.end()
         elif not outlet.is_full():
-            self.late = 0
+            self.late = self.waiting = 0
             if not self.update():
                 self.send(BEAT)
         else:
-            self.late += 1
-            if self.late >= LATE_BEATS:
-                self.channel.streams.dropped += 1
-                self.send(BEAT)  # the outlet is full, so this drops the caller
+            self.note_slow_reader(outlet.waiting())
+
+    def note_slow_reader(self, waiting: i64) -> None:
+        """Drop a caller that reads nothing. A caller that still reads a long text may take its time."""
+        self.late = 0 if waiting < self.waiting else self.late + 1
+        self.waiting = waiting
+        if self.late >= LATE_BEATS:
+            self.channel.streams.dropped += 1
+            self.send(BEAT)  # the outlet is full, so this drops the caller
 
 
 class Streams:
     """The open streams of one process, of all channels. While there are any, a timer beats.
 
     `grace_s` is the length of the grace period at the end of the process. The counters are for the metrics: streams that were
-    opened and dropped, changes that were told, and the sum of the seconds from the change until then.
+    opened and dropped, changes that were told, and the sum of the seconds from the change until then. `sent` are the bytes of these
+    changes.
     """
 
     def __init__(self, limits: StreamLimits, random: Random | None = None, *, grace_s: float = 0.0, beat_s: float = BEAT_S) -> None:
@@ -198,6 +233,7 @@ class Streams:
         self.dropped: i64 = 0
         self.told: i64 = 0
         self.delay_s: float = 0.0
+        self.sent: i64 = 0
 
     def check_room(self, network: bytes) -> None:
         """Raise HttpError (404, 429) if no stream can be opened: streams are off, or there are too many of all or of a network."""
@@ -262,11 +298,11 @@ class Streams:
             self.is_beating = False
             return
         loop = asyncio.get_running_loop()
-        now = loop.time()
-        for each in list(self.slots[self.turn]):
-            each.beat(now)
-        self.turn = (self.turn + 1) % SLOTS
         loop.call_later(self.beat_s / SLOTS, self.beat)
+        now = loop.time()
+        for each in self.slots[self.turn]:
+            loop.call_soon(each.beat, now)
+        self.turn = (self.turn + 1) % SLOTS
 
     def end_all(self) -> None:
         """End every stream."""
@@ -286,32 +322,30 @@ class Streams:
 
         A change meanwhile reaches the callers that still wait, and then the others.
         """
-        if channel.delivering:
+        if channel.is_delivering:
             return
+        channel.is_behind = False
         behind = [each for each in channel.subscribers if each.told != channel.version]
-        window_s = self.window()
-        if window_s <= SLICE_S:
-            self.tell(channel, behind)
-            return
         self.random.shuffle(behind)
-        channel.delivering = channel.version
-        self.deliver_slice(channel, behind, max(1, round(len(behind) * SLICE_S / window_s)))
+        window_s = self.window()
+        channel.is_delivering = True
+        self.deliver_slice(channel, behind, max(1, round(len(behind) * SLICE_S / max(SLICE_S, window_s))))
 
     def deliver_slice(self, channel: Channel, behind: list[Subscriber], size: i64) -> None:
         """Tell the last of these callers, and the others later."""
-        self.tell(channel, behind[-size:])
-        del behind[-size:]
-        if behind:
-            asyncio.get_running_loop().call_later(SLICE_S, self.deliver_slice, channel, behind, size)
-            return
-        told = channel.delivering
-        channel.delivering = ""
-        if channel.version != told:
-            self.deliver(channel)
+        try:
+            self.tell(behind, size)
+        finally:
+            if behind:
+                asyncio.get_running_loop().call_later(SLICE_S, self.deliver_slice, channel, behind, size)
+            else:
+                channel.is_delivering = False
+                if channel.is_behind:
+                    self.deliver(channel)
 
-    def tell(self, channel: Channel, callers: list[Subscriber]) -> None:
-        now = asyncio.get_running_loop().time()
-        for each in callers:
-            if each.update():
-                self.told += 1
-                self.delay_s += now - channel.changed
+    def tell(self, callers: list[Subscriber], size: i64) -> None:
+        """Take so many callers from the end and tell them, fewer if that is more than SLICE_BYTES."""
+        until = self.sent + SLICE_BYTES
+        while callers and size > 0 and self.sent < until:
+            callers.pop().update()
+            size -= 1

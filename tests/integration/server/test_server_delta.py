@@ -7,6 +7,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
@@ -22,7 +24,7 @@ from flagsvc.http.parts import PartsResponse
 from flagsvc.http.reached_limits import STREAMS
 from flagsvc.http.streams import StreamLimits
 from flagsvc.server.store import client_features, documents, schema
-from flagsvc.server.store.documents import DocumentQuery
+from flagsvc.server.store.documents import ClientDocument, DocumentQuery
 from flagsvc.server.store.store import Store, Tx, open_store
 from flagsvc.testing import RecordingLog
 from support import deltas
@@ -246,6 +248,21 @@ async def test_what_has_arrived(client: AppClient) -> None:
     assert {each.instance_id: each.polled for each in client.server.pollers.list_all()}["one"] > polled["one"]
 
 
+async def test_a_long_event_has_arrived_when_it_is_read(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An SDK that does not read at once has the document at the next heartbeat at which it has read all before."""
+    caller = await listen(client, **WHO)
+    documents_of = client.server.pollers.list_all
+    before, is_full = documents_of()[0].digest, True
+    monkeypatch.setattr(caller, "is_full", lambda: is_full and len(caller.heard) > 1)
+    await change(client.server.store, switch("a-flag", on=False))
+    await until(lambda: len(caller.heard) > 1)
+    caller.parts.beat(0.0)  # type: ignore[attr-defined]
+    assert documents_of()[0].digest == before
+    is_full = False
+    caller.parts.beat(0.0)  # type: ignore[attr-defined]
+    assert documents_of()[0].digest != before
+
+
 async def test_commits_of_another_server(client: AppClient, database_url: str) -> None:
     """A change that another server makes in the same database is an event, too."""
     caller = await listen(client)
@@ -269,6 +286,58 @@ async def test_a_database_that_is_away_for_a_moment(client: AppClient, monkeypat
     monkeypatch.setattr(documents, "read_environment_features", read)
     await change(client.server.store, switch("a-flag", on=False))
     await until(lambda: not caller.twin.features["a-flag"]["enabled"])
+
+
+async def test_a_database_that_is_away_is_asked_once_for_each_document(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After RETRY_S all documents are read again: each once, however many there are, and also while callers come."""
+    callers = [await listen(client, f"{STREAM}?namePrefix={number}") for number in range(10)]
+    retry_s, rounds = 0.1, 4
+    reads: list[float] = []
+
+    def get(query: DocumentQuery) -> None:
+        reads.append(time.monotonic())
+        time.sleep(0.005)  # as a database that is far away
+        raise DatabaseError("away")
+
+    monkeypatch.setattr("flagsvc.server.api.deltas.RETRY_S", retry_s)
+    monkeypatch.setattr(client.server.documents, "get", get)
+    monkeypatch.setattr(client.server.documents, "get_cached", lambda query: None)
+    client.server.deltas.note_commit()
+    await until(lambda: len(reads) > len(callers) * rounds)
+    assert reads[len(callers) * rounds] - reads[0] > (rounds - 1) * retry_s
+
+
+async def test_a_mistake_with_one_document_leaves_the_others(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Callers of other documents hear of each commit."""
+    callers = [await listen(client, STREAM + query) for query in ("", *(f"?namePrefix={number}" for number in range(8)))]
+    real = client.server.documents.get
+
+    def get(query: DocumentQuery) -> ClientDocument:
+        if query.prefix is not None:
+            raise ZeroDivisionError
+        return real(query)
+
+    monkeypatch.setattr(client.server.documents, "get", get)
+    for on in (False, True):
+        await change(client.server.store, switch("a-flag", on=on))
+        await until(partial(is_on, callers[0], on))
+
+
+def is_on(caller: Listener, on: bool) -> bool:
+    return bool(caller.twin.features["a-flag"]["enabled"]) == on
+
+
+async def test_the_time_until_callers_are_told(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The metric counts from the commit on, also when another caller comes while the commit is read."""
+    caller, gate, held_s = await listen(client), threading.Event(), 0.05
+    real = client.server.documents.get
+    monkeypatch.setattr(client.server.documents, "get", lambda query: gate.wait() and real(query))
+    await change(client.server.store, switch("a-flag", on=False))
+    await asyncio.sleep(held_s)
+    client.server.deltas.follow(caller.parts.channel)  # type: ignore[attr-defined]
+    gate.set()
+    await until(partial(is_on, caller, False))
+    assert client.server.caller_streams.delay_s >= held_s
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,10 @@ import msgspec
 import pytest
 
 from flagsvc.http import delta
-from flagsvc.http.delta import Changes, Items, Told, make_id, read_feature, split_content
+from flagsvc.http.delta import Changes, DeltaChannel, Items, Told, make_id, read_feature, split_content
+from flagsvc.http.parts import PartsResponse
+from flagsvc.http.streams import StreamLimits, Streams, Subscriber
+from support.deltas import Listener
 
 
 def take(changes: Changes, identity: int, *names: str, project: object = "default") -> None:
@@ -109,3 +112,23 @@ def test_unchanged_features_are_not_decoded_again() -> None:
         decoded.clear()
         items.replace([msgspec.Raw(b'{"name":"%b"}' % name.encode()) for name in names], number)
         assert "".join(decoded) == expected and list(items.found) == list(names)
+
+
+async def test_a_caller_that_is_ahead_hears_the_way_back() -> None:
+    """A request may take a document before the streams hear of it. A caller is then told that document, and has its id. When the
+    document that was announced comes back, the caller hears of it at once."""
+    channel = DeltaChannel(Streams(StreamLimits()))
+    take(channel.changes, 1, "a")
+    channel.announce("1")
+    caller = Listener(PartsResponse(200, [], [], Subscriber(channel, b"", "", lambda: True)))
+    caller.full = True
+    take(channel.changes, 2, "a", "b")
+    channel.announce("2")
+    take(channel.changes, 3, "a", "b", "c")
+    caller.full = False
+    for _ in range(2):
+        caller.parts.beat(0.0)  # type: ignore[attr-defined]
+        assert (caller.known, set(caller.twin.features), len(caller.heard)) == ("3", {"a", "b", "c"}, 2)
+    take(channel.changes, 2, "a", "b")
+    channel.announce("2")
+    assert (caller.known, set(caller.twin.features)) == ("2", {"a", "b"})

@@ -10,18 +10,20 @@ import pytest
 
 from flagsvc.http import streams as kit
 from flagsvc.http.messages import HttpError
-from flagsvc.http.parts import Outlet
+from flagsvc.http.parts import SEPARATE_BYTES, Outlet
 from flagsvc.http.streams import BEAT, LATE_BEATS, Channel, StreamLimits, Streams, Subscriber
 from support.aio import until
 
 
 class Caller(Outlet):
-    """A caller of a stream. `sent` is what came, one part each. While it is `full` it reads nothing, and another part drops it."""
+    """A caller of a stream. `sent` is what came, one part each. While it is `full`, `unread` bytes wait for it, and another part
+    drops it."""
 
     def __init__(self, subscriber: Subscriber) -> None:
         self.subscriber = subscriber
         self.sent: list[bytes] = []
         self.full = False
+        self.unread = 0
         self.ended = False
 
     def write(self, data: bytes) -> None:
@@ -32,6 +34,9 @@ class Caller(Outlet):
 
     def is_full(self) -> bool:
         return self.full
+
+    def waiting(self) -> int:
+        return self.unread
 
     def end(self) -> None:
         self.ended = True
@@ -98,6 +103,17 @@ async def test_many_callers_hear_within_the_window_and_only_the_newest_version()
     assert channel.streams.delay_s > 0
 
 
+async def test_a_version_that_comes_back_within_the_window_reaches_all() -> None:
+    """Some callers are told the version in between. They hear of the way back as well."""
+    channel = make(StreamLimits(window_ms=60))
+    callers = [open_stream(channel) for _ in range(60)]
+    channel.announce("2")
+    channel.announce("3")
+    await until(lambda: any(each.sent[-1] == b"1>3\n\n" for each in callers))
+    channel.announce("2")
+    await until(lambda: all(each.sent[-1].endswith(b">2\n\n") for each in callers))
+
+
 @pytest.mark.parametrize(
     ("count", "window_ms", "seconds"), [(100, None, 0), (101, None, 0.0101), (10_000, None, 1), (10**6, None, 10), (1, 500, 0.5)]
 )
@@ -120,10 +136,52 @@ async def test_a_caller_that_reads_nothing_waits_for_the_newest_and_is_dropped_i
     slow.full = False
     slow.subscriber.beat(0.0)
     assert slow.sent[1:] == [b"1>3\n\n"] and not slow.ended
+    assert channel.streams.told == 1 and channel.streams.delay_s > 0, "the metrics count what a heartbeat tells"
     for _ in range(LATE_BEATS):
         assert not stuck.ended
         stuck.subscriber.beat(0.0)
     assert stuck.ended and len(stuck.sent) == 1 and channel.streams.dropped == 1 and channel.streams.count == 1
+
+
+async def test_a_long_text_reaches_few_callers_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also without a window: requests are answered in between. A long first text is sent as it is, without a copy for each."""
+    channel, text = make(), b"x" * SEPARATE_BYTES
+    monkeypatch.setattr(kit, "SLICE_BYTES", 3 * len(text))
+    monkeypatch.setattr(channel, "tell", lambda known: text)
+    callers = [open_stream(channel) for _ in range(10)]
+    channel.announce("2")
+    assert sum(len(each.sent) - 1 for each in callers) == 3
+    await until(lambda: all(each.sent[1:] == [text] for each in callers))
+    late = open_stream(channel, "1")
+    assert len(late.sent) == 2 and late.sent[0].startswith(b"retry: ") and late.sent[1] is callers[0].sent[1]
+
+
+async def test_a_caller_that_reads_slowly_has_the_time_that_it_needs() -> None:
+    """While it reads a long text, no heartbeat drops it. LATE_BEATS heartbeats after it stopped it is dropped."""
+    channel = make()
+    caller = open_stream(channel)
+    caller.full = True
+    for caller.unread in range(5000, 0, -1000):
+        caller.subscriber.beat(0.0)
+        assert not caller.ended and caller.sent[1:] == []
+    for _ in range(LATE_BEATS):
+        assert not caller.ended
+        caller.subscriber.beat(0.0)
+    assert caller.ended and channel.streams.dropped == 1
+
+
+async def test_a_mistake_with_one_caller_leaves_the_others() -> None:
+    """All others of its group get their heartbeats, and each next one."""
+    streams = Streams(StreamLimits(), Random(1), beat_s=0.032)
+    channel = Steps(streams)
+    callers = [open_stream(channel) for _ in range(kit.SLOTS)] + [open_stream(channel, may_stay=fail) for _ in range(kit.SLOTS)]
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    await until(lambda: all(each.sent.count(BEAT) > 1 for each in callers[: kit.SLOTS]))
+    assert not any(each.ended for each in callers)
+
+
+def fail() -> bool:
+    raise ZeroDivisionError
 
 
 async def test_heartbeats_reach_every_caller_and_end_with_the_last() -> None:

@@ -201,6 +201,9 @@ class QueuedOutlet(Outlet):
     def is_full(self) -> bool:
         return self._size > MAX_WAITING
 
+    def waiting(self) -> int:
+        return self._size
+
     def end(self) -> None:
         """End the answer after the queued parts."""
         self.ended = True

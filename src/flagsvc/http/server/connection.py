@@ -16,7 +16,7 @@ from mypy_extensions import i64, u8
 from flagsvc.core.log import locate_error
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import Response
-from flagsvc.http.parts import Outlet, Parts, PartsResponse
+from flagsvc.http.parts import SEPARATE_BYTES, Outlet, Parts, PartsResponse
 from flagsvc.http.reached_limits import BODY_TIME, CONNECTIONS, HEADER_TIME, MEMORY, WRITE_TIME
 from flagsvc.http.server import request_parser as parsing
 from flagsvc.http.server import states
@@ -445,7 +445,8 @@ class Connection(Stream):
 
 
 class ConnectionOutlet(Outlet):
-    """The parts of the last answer of a connection. Without `chunked`, the end of the connection ends the body.
+    """The parts of the last answer of a connection. With `chunked` each part is a chunk (RFC 9112, 7.1). Without, the end of the
+    connection ends the body.
 
     The queue of a stream is the transport's. It is full when the transport tells that the caller does not read, at 64 kB. The next
     part then finds a slow reader, and drops it.
@@ -458,13 +459,21 @@ class ConnectionOutlet(Outlet):
 
     def write(self, data: bytes) -> None:
         """Write a part now. A caller that does not read is dropped."""
-        if self.stream.paused:
-            self.stream.drop_slow_reader()
+        stream = self.stream
+        if stream.paused:
+            stream.drop_slow_reader()
+        elif not self.chunked:
+            stream.write(data)
+        elif len(data) < SEPARATE_BYTES:
+            stream.write(b"%x\r\n%b\r\n" % (len(data), data))
         else:
-            self.stream.write(chunk(data) if self.chunked else data)
+            stream.write_pieces((b"%x\r\n" % len(data), data, b"\r\n"))
 
     def is_full(self) -> bool:
         return self.stream.paused
+
+    def waiting(self) -> int:
+        return self.stream.waiting()
 
     def end(self) -> None:
         """End the answer and its connection. A caller that does not read is not waited for."""
@@ -476,11 +485,6 @@ class ConnectionOutlet(Outlet):
                 stream.write(LAST_CHUNK)
             stream.lose_parts()
             stream.end_parts()
-
-
-def chunk(data: bytes) -> bytes:
-    """Return a part as a chunk (RFC 9112, 7.1)."""
-    return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 EXTRA_BYTES = 4096

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from mypy_extensions import i64, u8
 
 from flagsvc.http.messages import Headers, Response
-from flagsvc.http.parts import Parts
+from flagsvc.http.parts import SEPARATE_BYTES, Parts
 
 # The flow of bytes in.
 READING: Final = 0
@@ -42,8 +42,6 @@ MAX_BYTES: Final = 131_072
 """The most bytes of answers that wait for others."""
 SILENCE_MS: Final = 45_000
 """Milliseconds in which the other end of an answer in parts must acknowledge what was sent."""
-SEPARATE_BYTES: Final = 65_536
-"""A body of at least this many bytes is cheaper to write separately than to copy after its head."""
 
 
 class Stream:
@@ -108,18 +106,17 @@ class Stream:
         if self.transport is not None:
             self.transport.write(data)
 
-    def write_both(self, head: bytes, body: bytes) -> None:
-        """Write a head and its body now, after the ready answers, without copying them together."""
+    def write_pieces(self, pieces: tuple[bytes, ...]) -> None:
+        """Write pieces now, after the ready answers, without copying them together."""
         self.flush()
         if self.transport is not None:
-            self.transport.writelines((head, body))
+            self.transport.writelines(pieces)
 
     def note_untaken(self) -> None:
         """Note that the caller does not read."""
         self.paused = True
         self.unsent = 0
-        if self.transport is not None:
-            self.untaken = self.transport.get_write_buffer_size()
+        self.untaken = self.waiting()
 
     def note_taken(self) -> None:
         """Note that the caller has read."""
@@ -129,9 +126,12 @@ class Stream:
     def took_some(self) -> bool:
         """Return whether the caller has read anything since the last call."""
         before = self.unsent
-        if self.transport is not None:
-            self.unsent = self.transport.get_write_buffer_size()
+        self.unsent = self.waiting()
         return self.unsent != before
+
+    def waiting(self) -> int:
+        """Return how many bytes wait to be sent."""
+        return 0 if self.transport is None else self.transport.get_write_buffer_size()
 
     def notice_silence(self) -> None:
         """Have the system end a connection whose other end is gone: it acknowledges nothing for SILENCE_MS. Only Linux can."""
@@ -289,7 +289,7 @@ class ResponseWriter:
         if len(body) < SEPARATE_BYTES:
             self.add_ready(stream, self.encoder.encode(response, ending, [body]))
         else:
-            stream.write_both(self.encoder.encode(response, ending, []), body)
+            stream.write_pieces((self.encoder.encode(response, ending, []), body))
 
     def add_ready(self, stream: Stream, data: bytes) -> None:
         """Add an answer to a stream, to be flushed at the end of this turn of the event loop, or earlier."""

@@ -21,7 +21,7 @@ from flagsvc.engine.values.jsvalue import is_true
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.cache import CachedAnswer
 from flagsvc.proxy.configuration import ConfigurationDocument
-from flagsvc.proxy.configuration.prepare import BYTE_ORDER_MARK, decode
+from flagsvc.proxy.configuration.prepare import BYTE_ORDER_MARK, META, decode
 
 MAX_KEPT = 16
 """The most documents that are kept. For one more, all are dropped and made again."""
@@ -91,13 +91,14 @@ def make_tag(served: ConfigurationDocument, wanted: DocumentFilter) -> bytes:
 
 
 def make_body(body: bytes, wanted: DocumentFilter) -> bytes:
-    """Return the JSON of the document for a filter."""
+    """Return the JSON of the document for a filter. What a filter has changed has no `meta`: its digest is another one."""
     if wanted.takes_all():
         return body
     top: dict[str, Any] = {**split(body)}
     features, _ = select_items(top, wanted)
     if wanted.inline:
         top.pop("segments", None)
+    top.pop(META, None)
     query = value_of(top["query"]) if "query" in top else {}
     return encode(top | {"features": features, "query": (query if isinstance(query, dict) else {}) | wanted.query()})
 

@@ -36,8 +36,7 @@ class DeltaScope(DeltaChannel):
             raise not_ready()
         if served is not self._document:
             features, segments = select_content(served.body, self._wanted)
-            is_whole = self._wanted.takes_all() and self._holder is self._holder.whole
-            digest = (served.digest if is_whole else "") or digest_content(features, segments)
+            digest = (served.digest if self._wanted.takes_all() else "") or digest_content(features, segments)
             self.changes.take(make_id(digest), features, segments)
             self._document = served
         return self.changes
@@ -71,7 +70,7 @@ class DeltaScopes(DeltaChannels[DocumentFilter, DeltaScope]):
     def _work(self) -> None:
         """Let the next scope follow, and the others after the requests that wait."""
         if self._behind:
-            self._behind.popleft().join()
             asyncio.get_running_loop().call_soon(self._work)
+            self._behind.popleft().join()
         else:
             self._is_working = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -29,6 +29,8 @@ HASHED_BYTES = 262_144
 COLLECTED_SLICES = 8
 """Slices after which the cyclic collector looks at what is new. By itself it does that seldom, and stops requests for 1 to 7 ms."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+META = "meta"
+"""The member of a document of our flag server that has the digest of its content."""
 MAX_DIGITS = 400
 """An integer with this many digits is larger than any double."""
 
@@ -149,7 +151,7 @@ def filter_features(body: bytes, document: object, wanted: FeatureFilter) -> byt
     if not isinstance(document, dict) or not isinstance(features, list):
         return body
     kept = [feature for feature in features if wanted(feature)]
-    return body if len(kept) == len(features) else encode({**document, "features": kept})
+    return body if len(kept) == len(features) else encode_part(document, kept)
 
 
 def filter_compiled(body: bytes, compilation: Compilation) -> bytes:
@@ -157,4 +159,9 @@ def filter_compiled(body: bytes, compilation: Compilation) -> bytes:
     if not compilation.excluded_count:
         return body
     top = msgspec.json.decode(body.removeprefix(BYTE_ORDER_MARK), type=dict[str, msgspec.Raw])
-    return encode({**top, "features": compilation.included})
+    return encode_part(top, compilation.included)
+
+
+def encode_part(document: Mapping[str, object], features: Sequence[object]) -> bytes:
+    """Return the JSON of a document with some of its features. The member `meta` is left out, as its digest is that of all."""
+    return encode({name: value for name, value in document.items() if name != META} | {"features": features})

@@ -96,7 +96,7 @@ class ApiContext:
         object.__setattr__(self, "renewal", KeyRenewal(self.store, self.clock))
         for name in ("tries", "provider_tries"):
             object.__setattr__(self, name, SignInTries(self.clock, self.reached))
-        object.__setattr__(self, "deltas", Deltas(self.documents, self.pollers, self.caller_streams, self.clock))
+        object.__setattr__(self, "deltas", Deltas(self.documents, self.pollers, self.caller_streams, self.clock, self.log))
 
 
 class Caller(NamedTuple):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
+from flagsvc.core.log import Logger, locate_error
 from flagsvc.http.delta import Changes, DeltaChannel, DeltaChannels, make_id, split_content
 from flagsvc.http.streams import MayStay, Streams, Subscriber
 from flagsvc.server.api.pollers import Pollers, Who
@@ -85,19 +86,21 @@ class Sdk(Subscriber):
             self._note()
 
     def _note(self) -> None:
-        channel = self._document_channel
-        if self.outlet is not None and self.told == channel.version and channel.announced is not None:
+        """Note what the caller has. A caller that does not read has not got all of it yet."""
+        channel, outlet = self._document_channel, self.outlet
+        if outlet is not None and not outlet.is_full() and self.told == channel.version and channel.announced is not None:
             self._deltas.pollers.note(channel.query, self._who, channel.announced, self._deltas.clock.now())
 
 
 class Deltas:
     """The changes of all documents that SDKs ask for."""
 
-    def __init__(self, documents: Documents, pollers: Pollers, streams: Streams, clock: Clock) -> None:
+    def __init__(self, documents: Documents, pollers: Pollers, streams: Streams, clock: Clock, log: Logger) -> None:
         self.documents = documents
         self.pollers = pollers
         self.streams = streams
         self.clock = clock
+        self.log = log
         self.channels: DeltaChannels[DocumentQuery, DocumentChannel] = DeltaChannels(
             lambda query: DocumentChannel(self, query), clock
         )
@@ -105,6 +108,7 @@ class Deltas:
         self._committed = 0.0
         self._is_behind = False
         self._renewing: asyncio.Task[None] | None = None
+        self._retry: asyncio.TimerHandle | None = None
 
     def follow(self, channel: DocumentChannel) -> None:
         """From now on, let a channel follow the commits."""
@@ -124,25 +128,34 @@ class Deltas:
                 loop.call_soon_threadsafe(self._renew_soon, time.monotonic())
 
     def _renew_soon(self, committed: float = 0.0) -> None:
-        self._committed, self._is_behind = committed, True
+        self._committed, self._is_behind = committed or self._committed, True
+        if self._retry is not None:
+            self._retry.cancel()
         if self._renewing is None:
             self._renewing = asyncio.ensure_future(self._renew())
 
     async def _renew(self) -> None:
-        """Read the documents of callers with streams, until no commit came meanwhile."""
+        """Read the documents of callers with streams, until no commit came meanwhile. What cannot be read is read again later."""
+        is_complete = False
         try:
             while self._is_behind:
                 self._is_behind = False
                 self.channels.forget_unused()
-                for each in self.channels.list_streamed():
-                    await self._read(each)
+                is_complete = all([await self._read(each) for each in self.channels.list_streamed()])
         finally:
             self._renewing = None
+        if is_complete:
+            self._committed = 0.0
+        else:
+            self._retry = asyncio.get_running_loop().call_later(RETRY_S, self._renew_soon)
 
-    async def _read(self, channel: DocumentChannel) -> None:
-        """Read a document and tell of it. Without the database this is tried again."""
-        with suppress(DatabaseError):
+    async def _read(self, channel: DocumentChannel) -> bool:
+        """Read a document and tell of it. Return whether it is the newest."""
+        try:
             channel.take(await asyncio.to_thread(self.documents.get, channel.query))
             channel.publish(self._committed)
-        if self.documents.get_cached(channel.query) is None:
-            asyncio.get_running_loop().call_later(RETRY_S, self._renew_soon)
+        except DatabaseError:
+            return False
+        except Exception as error:  # the callers of other documents are told all the same
+            self.log.error("an unexpected error", error=locate_error(error))
+        return self.documents.get_cached(channel.query) is not None

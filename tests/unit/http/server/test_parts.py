@@ -15,7 +15,7 @@ import pytest
 
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Response
-from flagsvc.http.parts import Parts, PartsResponse
+from flagsvc.http.parts import SEPARATE_BYTES, Parts, PartsResponse
 from flagsvc.http.reached_limits import WRITE_TIME
 from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.http.server.asgi import MAX_WAITING, AsgiApp
@@ -98,6 +98,16 @@ async def test_chunks_come_when_they_are_sent_and_the_end_is_told() -> None:
     assert parts.ends == 1
 
 
+async def test_a_long_part_is_a_chunk_without_a_copy() -> None:
+    """All callers share the bytes of a long part while they wait to be sent."""
+    line, parts = await Scene().stream()
+    long, before, pieces = b"x" * SEPARATE_BYTES, len(body_of(line)), []
+    write = line.transport.write
+    line.transport.write = lambda data: (pieces.append(data), write(data))  # type: ignore[method-assign]
+    parts.send(long)
+    assert body_of(line)[before:] == b"10000\r\n" + long + b"\r\n" and any(each is long for each in pieces)
+
+
 async def test_old_http_gets_plain_bytes() -> None:
     """HTTP/1.0 knows no chunks, so the end of the connection ends the body."""
     line, parts = await Scene().stream(head("GET /stream HTTP/1.0", "Connection: keep-alive"))
@@ -129,8 +139,10 @@ async def test_a_slow_reader_is_dropped() -> None:
     scene = Scene()
     line, parts = await scene.stream(takes=1000)
     parts.send(b"y" * 1000)
-    assert line.connection.paused and not line.transport.over
+    assert line.connection.paused and not line.transport.over and parts.outlet is not None
+    assert parts.outlet.waiting() == line.transport.get_write_buffer_size() > 0
     line.transport.take()
+    assert parts.outlet.waiting() == 0
     parts.send(b"z" * 1000)
     assert parts.ends == 0
     parts.send(b"more")
@@ -266,8 +278,12 @@ async def test_mounted_a_caller_goes_or_does_not_read() -> None:
     slow = Mounted()
     task, parts = await slow.start()
     slow.reads.clear()
-    for _ in range(4):
+    assert parts.outlet is not None
+    before = parts.outlet.waiting()
+    for number in range(1, 4):
         parts.send(b"x" * MAX_WAITING)
+        assert parts.outlet is None or parts.outlet.waiting() == before + number * MAX_WAITING
+    parts.send(b"x" * MAX_WAITING)
     assert parts.ends == 1 and parts.outlet is None
     slow.reads.set()
     await task

@@ -73,6 +73,15 @@ async def test_a_document_that_utf_8_cannot_say_is_passed_on_escaped() -> None:
     assert json.loads(prepared.document.body)["features"] == [{"name": "a\ud800", "enabled": True, "strategies": []}]
 
 
+@pytest.mark.parametrize("name", [r"a\ud800", "ab"])
+@pytest.mark.parametrize(("other", "members"), [("b", {"features", "query"}), ("abc", {"features", "query", "meta"})])
+async def test_a_part_of_a_document_does_not_have_the_digest_of_all(name: str, other: str, members: set[str]) -> None:
+    """Where a filter leaves features out, `meta` is left out as well, however the document was read."""
+    features = ",".join(f'{{"name":"{each}","enabled":true,"strategies":[]}}' for each in (name, other))
+    prepared = await ONLY_A(f'{{"features":[{features}],"query":{{}},"meta":{{"queryHash":"x"}}}}'.encode(), None)
+    assert set(json.loads(prepared.document.body)) == members
+
+
 async def test_without_a_filter_the_document_is_passed_on_byte_for_byte() -> None:
     """Its ETag is strong and depends only on the bytes."""
     body = b'{ "features" : [ {"name":"a"} ] }'
