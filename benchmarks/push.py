@@ -349,25 +349,34 @@ async def streams(server: OurFlagServer, size: int) -> None:
             await wait(lambda: len(crowd.moments) >= size)
             print(in_ms(f"change → each of {size} callers hears of it", [each - begun for each in crowd.moments]))
             print(in_ms("GET /proxy meanwhile", await polling))
-        await refetches(first.port, size)
+        await refetches(changer, first.port, size)
         for each in list(crowd.listeners):
             each.close()
 
 
-async def refetches(port: int, size: int, connections: int = 100) -> None:
-    """All callers ask again, with the entity tag that they have."""
+async def refetches(changer: Changer, port: int, size: int, connections: int = 100) -> None:
+    """So many users ask again, each with the entity tag of its own answer: after a change of the configuration, and without one."""
     every = [await Caller.dial(port) for _ in range(connections)]
-    statuses: dict[int, int] = {}
+    tags: dict[int, str] = {}
 
-    async def go(caller: Caller) -> None:
-        await caller.ask(request("POST", "/ofrep/v1/evaluate/flags", body=CONTEXT))
-        for _ in range(size // connections):
-            status, _ = await caller.ask(request("POST", "/ofrep/v1/evaluate/flags", body=CONTEXT, **{"if-none-match": caller.tag}))
+    async def go(caller: Caller, users: range, statuses: dict[int, int]) -> None:
+        for user in users:
+            body = b'{"context":{"targetingKey":"%d"}}' % user
+            known = {"if-none-match": tags[user]} if user in tags else {}
+            status, _ = await caller.ask(request("POST", "/ofrep/v1/evaluate/flags", body=body, **known))
             statuses[status] = statuses.get(status, 0) + 1
+            tags[user] = caller.tag
 
-    begun = time.perf_counter()
-    await asyncio.gather(*map(go, every))
-    print(f"| {size} conditional requests, as fast as they go | {statuses} | {time.perf_counter() - begun:.2f} s | | |")
+    for what in ("", "after a change", "without a change"):
+        if what == "after a change":
+            await changer.change()
+            await asyncio.sleep(1.0)
+        statuses: dict[int, int] = {}
+        begun = time.perf_counter()
+        await asyncio.gather(*(go(caller, range(at, size, connections), statuses) for at, caller in enumerate(every)))
+        if what:
+            took = time.perf_counter() - begun
+            print(f"| {size} users ask again {what}, as fast as it goes | {statuses} | {took:.2f} s | | |")
 
 
 async def stop(server: OurFlagServer, size: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Request, Response
 from flagsvc.http.parts import Outlet, PartsResponse
-from flagsvc.proxy.api.streams import PERIOD_S, PERIODS, encode64
+from flagsvc.proxy.api.streams import PERIOD_S, PERIODS, encode64, make_secrets
 from flagsvc.proxy.configuration import ConfigurationDocument
 from support.aio import until
 from support.wirekit import DOCUMENT, KEY, PEER, TOKEN, TRANSPORTS, Wire, open_wire
@@ -189,6 +189,22 @@ async def test_a_ticket_of_other_keys_opens_nothing() -> None:
     signed, _, rest = url.partition(".")
     forged = signed[:-2] + encode64(b"]x")[:2].decode() + "." + rest
     assert (await ask(wire, forged)).status == 401
+
+
+async def test_tickets_go_on_while_keys_are_replaced() -> None:
+    """A ticket of the first key counts where that key is listed, in any order. A stream ends with the key of its ticket."""
+    first, both, last = make(client_keys=(KEY,)), make(client_keys=(KEY, "next")), make(client_keys=("next", KEY))
+    for signer in (first, both):
+        _, _, url = await evaluate(signer)
+        for each in (first, both, last):
+            await listen(each, url)
+    _, _, url = await evaluate(last)
+    await listen(both, url)
+    assert (await ask(first, url)).status == 401
+    caller = await listen(both, (await evaluate(both))[2])
+    both.service.stream.tickets._get_secrets = lambda: make_secrets(["next"])
+    caller.parts.beat(0.0)  # type: ignore[attr-defined]
+    assert caller.parts.outlet is None
 
 
 async def test_a_version_that_a_caller_has_heard_of_is_never_a_304() -> None:

@@ -57,9 +57,9 @@ from flagsvc.proxy.usage import UsageCounters
 from flagsvc.server.api.asgi import run_in_pool
 from flagsvc.server.api.authorization import read_secret
 from flagsvc.server.api.call import ENTRIES, ApiContext
-from flagsvc.server.api.client import reports
 from flagsvc.server.api.openapi import FRONTEND_TOKEN
 from flagsvc.server.api.pipeline import HEADER_TABLE
+from flagsvc.server.store import actors
 from flagsvc.server.store.actors import ALL, ClientToken
 from flagsvc.server.store.documents import DocumentQuery, Documents
 from flagsvc.server.webhooks.sender import Counts
@@ -119,7 +119,7 @@ def make_dialects(
 
 def describe(row: ProxyRoute) -> Operation:
     """Return the operation of a row for the OpenAPI document."""
-    auth, schemes = (Auth.NONE, ()) if row.path == LIVE else (Auth.CLIENT, (FRONTEND_TOKEN,))
+    auth, schemes = (Auth.NONE, ()) if row.path in (LIVE, OFREP_STREAM) else (Auth.CLIENT, (FRONTEND_TOKEN,))
     made = operation(replace(row, auth=auth, tag=TAGS[row.dialect]), ServiceSettings(client_keys=()))
     answers = {status: answer for status, answer in made.answers.items() if status not in UNLIMITED}
     shapes = tuple(each for each in (row.body, row.result, row.error) if each is not None)
@@ -231,26 +231,32 @@ class StoredMetrics(Handler):
 
 
 MAX_ENVIRONMENTS = 8
-"""The most environments with a snapshot in memory. For one more, the one ends that was asked for least recently."""
+"""The most environments with a snapshot in memory. For one more, the environment ends that was asked for least recently."""
+RETRY_S = 1.0
+"""Seconds until a change is read again that could not be read."""
 
 MakeService = Callable[[str, Holder | ScopedHolder], Service]
 """Makes the service of an environment, or of some projects of it."""
 
 
 class FrontendEnvironment:
-    """One environment: its number, its snapshot in `holder`, and the service of all of its projects."""
+    """One environment: its number, its snapshot in `holder`, and the service of all of its projects.
+
+    `renewal` is the task that compiles a change without being asked.
+    """
 
     def __init__(self, number: int, name: str, make_service: MakeService) -> None:
         self.number = number
         self.query = DocumentQuery(name)
         self.holder = Holder()
         self.service = make_service(name, self.holder)
+        self.renewal: asyncio.Task[None] | None = None
         self._digest = ""
         self._renewing = asyncio.Lock()
 
-    def list_streams(self) -> list[Hints]:
-        """Return the channels that callers follow: of all projects, and of some."""
-        return [each for each in self.holder.parts if isinstance(each, Hints) and each.subscribers]
+    def list_followed(self) -> list[Hints]:
+        """Return the channels that callers follow, or wait for: of all projects, and of some."""
+        return [each for each in self.holder.parts if isinstance(each, Hints) and (each.subscribers or each.waiting)]
 
     def is_current(self, documents: Documents) -> bool:
         """Return whether the snapshot is that of the last committed change."""
@@ -283,29 +289,32 @@ class FrontendEnvironments:
             lambda service: service.stream.end_all(),
         )
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._renewing: set[asyncio.Task[None]] = set()
 
     def note_commit(self) -> None:
         """Compile the change of a commit at once where callers have streams. Any thread may call it."""
         loop = self._loop
         if loop is not None:
             with suppress(RuntimeError):  # the loop has ended meanwhile
-                loop.call_soon_threadsafe(self._renew_streamed, time.monotonic())
+                loop.call_soon_threadsafe(self._renew_followed, time.monotonic())
 
-    def _renew_streamed(self, committed: float) -> None:
+    def _renew_followed(self, committed: float) -> None:
         for environment in self._found.values():
-            streams = environment.list_streams()
-            for each in streams:
+            followed = environment.list_followed()
+            for each in followed:
                 each.committed = committed
-            if streams:
-                task = asyncio.ensure_future(self._renew(environment))
-                self._renewing.add(task)
-                task.add_done_callback(self._renewing.discard)
+            if followed and environment.renewal is None:
+                environment.renewal = asyncio.ensure_future(self._renew(environment))
 
     async def _renew(self, environment: FrontendEnvironment) -> None:
-        """Renew an environment. Without the database its callers hear of the change later, when somebody asks for flags."""
-        with suppress(DatabaseError):
-            await environment.renew(self._documents, self._readers, self._prepare)
+        """Renew an environment until it has the last commit, or no caller follows it. The database may be away for a while."""
+        try:
+            while environment.list_followed() and not environment.is_current(self._documents):
+                with suppress(DatabaseError):
+                    await environment.renew(self._documents, self._readers, self._prepare)
+                if not environment.is_current(self._documents):
+                    await asyncio.sleep(RETRY_S)
+        finally:
+            environment.renewal = None
 
     def find_current(self, token: ClientToken) -> Service | None:
         """Return the service for a token; None if a change has to be compiled first."""
@@ -314,12 +323,14 @@ class FrontendEnvironments:
 
     async def find(self, token: ClientToken) -> Service:
         """Return the service for a token, from the last committed change. Raises HttpError (503) if the database is away."""
-        environment = self._find(token.environment)
-        try:
-            await environment.renew(self._documents, self._readers, self._prepare)
-        except DatabaseError as error:
-            raise unavailable(error) from None
-        return self._open(environment, token)
+        while True:
+            environment = self._find(token.environment)
+            try:
+                await environment.renew(self._documents, self._readers, self._prepare)
+            except DatabaseError as error:
+                raise unavailable(error) from None
+            if self._found.get(token.environment) is environment:
+                return self._open(environment, token)
 
     def _open(self, environment: FrontendEnvironment, token: ClientToken) -> Service:
         if ALL in token.projects:
@@ -334,11 +345,17 @@ class FrontendEnvironments:
             self._loop = asyncio.get_running_loop()
             found = self._found[name] = FrontendEnvironment(self._made, name, self._make_service)
             if len(self._found) > MAX_ENVIRONMENTS:
-                for stream in self._found.popitem(last=False)[1].list_streams():
-                    stream.end_all()
-                self._scoped.keep(self._found.values())
+                self._end_one(name)
         self._found.move_to_end(name)
         return found
+
+    def _end_one(self, new: str) -> None:
+        """End the environment that was asked for least recently, if there is any, one that no caller follows."""
+        others = [name for name in self._found if name != new]
+        ended = self._found.pop(next((name for name in others if not self._found[name].list_followed()), others[0]))
+        for each in ended.list_followed():
+            each.end_all()
+        self._scoped.keep(self._found.values())
 
 
 MAX_AGE_S = 86_400
@@ -428,7 +445,7 @@ class FrontendContract(Contract):
             raise http_errors.duplicate_key("authorization")
         secret = read_secret(call.key)
         found = self._server.keyring.find(secret) if secret else None
-        if isinstance(found, ClientToken) and (found.kind == reports.FRONTEND or is_one_flag(call)):
+        if isinstance(found, ClientToken) and (found.kind == actors.FRONTEND or is_one_flag(call)):
             return found
         if found is None or (not isinstance(found, ClientToken) and found.is_user):
             raise http_errors.unauthorized()
@@ -437,15 +454,12 @@ class FrontendContract(Contract):
     def _read_ticket(self, call: Call) -> ClientToken:
         """Return the token that a ticket stands for. Raises HttpError (401)."""
         ticket = read_ticket(read_parameter(call, TICKET))
-        if ticket is None or not self._server.keyring.digest_frontend_tokens(ticket.environment):
+        if ticket is None or not self._make_tickets(ticket.environment).admits(ticket):
             raise unknown_ticket()
-        if not self._make_tickets(ticket.environment, None).admits(ticket):
-            raise unknown_ticket()
-        return ClientToken(reports.FRONTEND, ticket.environment, (ALL,) if ticket.projects is None else tuple(ticket.projects))
+        return ClientToken(actors.FRONTEND, ticket.environment, (ALL,))
 
-    def _make_tickets(self, environment: str, projects: frozenset[str] | None) -> Tickets:
-        get_secret = partial(self._server.keyring.digest_frontend_tokens, environment)
-        return Tickets(get_secret, environment, projects, self._server.clock)
+    def _make_tickets(self, environment: str) -> Tickets:
+        return Tickets(partial(self._server.keyring.digests_of, environment), environment, self._server.clock)
 
     def _answer(self, token: ClientToken, service: Service | None, call: Call, body: bytes) -> Answer:
         """Return the response, or an awaitable of it: a report is stored, or a change is compiled first. Never raises.
@@ -504,9 +518,7 @@ class FrontendContract(Contract):
             rows=[row for dialect in self._dialects for row in dialect.routes],
             dialects=self._dialects,
             shared=shared,
-            surroundings=Surroundings(
-                streams=self._server.caller_streams, tickets=self._make_tickets(environment, holder.projects)
-            ),
+            surroundings=Surroundings(streams=self._server.caller_streams, tickets=self._make_tickets(environment)),
         )
 
 

@@ -18,9 +18,9 @@ from flagsvc.http.call import Answer, Call, FunctionHandler
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reports import DEFAULT_INSTANCE, ReportedUsage
 from flagsvc.server.api.asgi import run_in_pool
-from flagsvc.server.api.client.reports import FRONTEND, count_usage
+from flagsvc.server.api.client.reports import count_usage
 from flagsvc.server.api.errors import RETRY_S, is_away
-from flagsvc.server.store.actors import ClientToken
+from flagsvc.server.store.actors import FRONTEND, ClientToken
 from flagsvc.server.store.resources.applications import Registration, find_storable, register
 from flagsvc.server.store.resources.usage import add_counts
 from flagsvc.server.store.store import Store, Tx

@@ -30,9 +30,13 @@ BEAT: Final = b":\n\n"
 """A comment. A caller that hears nothing for longer knows that its stream is gone."""
 BEAT_S: Final = 15.0
 """Seconds between two heartbeats. Balancers end connections that are silent for a minute, and SDKs after 30 s."""
-SLOTS: Final = 32
-"""So many groups of streams get their heartbeats in turn, so that requests are answered in between."""
-SLICE_S: Final = 0.01
+SLOTS: Final = 256
+"""The groups of streams. Each group gets its heartbeat at another moment, so that requests are answered in between."""
+PER_TURN: Final = 32
+"""About so many streams get their heartbeat together."""
+MOST_TURNS: Final = 64
+"""The most groups that get their heartbeat together, where there are few streams."""
+SLICE_S: Final = 0.004
 """Seconds between two groups that are told of a change."""
 SLICE_BYTES: Final = 262_144
 """A group ends with the caller that makes the texts of a group longer than this: requests are answered before the next group."""
@@ -267,7 +271,7 @@ class Streams:
         subscriber.ends = loop.time() + MIN_AGE_S * (1.0 + draw.random())
         if not self.is_beating:
             self.is_beating = True
-            loop.call_later(self.beat_s / SLOTS, self.beat)
+            loop.call_later(self.beat_s * MOST_TURNS / SLOTS, self.beat)
         return True
 
     def leave(self, subscriber: Subscriber) -> None:
@@ -293,16 +297,18 @@ class Streams:
         return self.random.randrange(MIN_FULL_RETRY_MS, MAX_FULL_RETRY_MS)
 
     def beat(self) -> None:
-        """Let the next group live. Without any stream the timer stops."""
+        """Let the next groups live. Without any stream the timer stops."""
         if self.count == 0:
             self.is_beating = False
             return
         loop = asyncio.get_running_loop()
-        loop.call_later(self.beat_s / SLOTS, self.beat)
+        turns = max(1, min(MOST_TURNS, SLOTS * PER_TURN // self.count))
+        loop.call_later(self.beat_s * turns / SLOTS, self.beat)
         now = loop.time()
-        for each in self.slots[self.turn]:
-            loop.call_soon(each.beat, now)
-        self.turn = (self.turn + 1) % SLOTS
+        for _ in range(turns):
+            for each in self.slots[self.turn]:
+                loop.call_soon(each.beat, now)
+            self.turn = (self.turn + 1) % SLOTS
 
     def end_all(self) -> None:
         """End every stream."""
@@ -327,17 +333,19 @@ class Streams:
         channel.is_behind = False
         behind = [each for each in channel.subscribers if each.told != channel.version]
         self.random.shuffle(behind)
-        window_s = self.window()
         channel.is_delivering = True
-        self.deliver_slice(channel, behind, max(1, round(len(behind) * SLICE_S / max(SLICE_S, window_s))))
+        self.deliver_slice(channel, behind, len(behind), asyncio.get_running_loop().time(), self.window())
 
-    def deliver_slice(self, channel: Channel, behind: list[Subscriber], size: i64) -> None:
-        """Tell the last of these callers, and the others later."""
+    def deliver_slice(self, channel: Channel, behind: list[Subscriber], total: i64, began: float, window_s: float) -> None:
+        """Tell as many of these callers as are due by now, and the others later."""
+        loop = asyncio.get_running_loop()
+        left = window_s - (loop.time() - began + SLICE_S)
+        waiting = int(float(total) * left / window_s) if left > 0.0 else 0
         try:
-            self.tell(behind, size)
+            self.tell(behind, max(1, len(behind) - waiting))
         finally:
             if behind:
-                asyncio.get_running_loop().call_later(SLICE_S, self.deliver_slice, channel, behind, size)
+                loop.call_later(SLICE_S, self.deliver_slice, channel, behind, total, began, window_s)
             else:
                 channel.is_delivering = False
                 if channel.is_behind:

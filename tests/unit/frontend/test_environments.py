@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from flagsvc.core.errors import DatabaseError
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.frontend import contract
 from flagsvc.frontend.contract import FrontendEnvironments
@@ -21,17 +22,20 @@ from flagsvc.proxy.usage import UsageCounters
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.server.store.documents import ClientDocument, DocumentQuery
 from flagsvc.testing import FakeClock, RecordingLog
+from support.aio import until
+from unit.http.test_streams import open_stream
 
 EVERYTHING = ("*",)
 
 
 class FakeDocuments:
-    """Documents with one flag, whose name is `flag`. `stale` tells that none is cached."""
+    """Documents with one flag, whose name is `flag`. `stale` tells that none is cached, and `failures` how many reads fail."""
 
     def __init__(self) -> None:
         self.flag = "first"
         self.stale = False
         self.asked: list[str] = []
+        self.failures = 0
 
     def get_cached(self, query: DocumentQuery) -> ClientDocument | None:
         """Return the document, unless it is stale."""
@@ -39,6 +43,9 @@ class FakeDocuments:
 
     def get(self, query: DocumentQuery) -> ClientDocument:
         self.asked.append(query.environment)
+        if self.failures:
+            self.failures -= 1
+            raise DatabaseError("the database is away")
         return self._make()
 
     def _make(self) -> ClientDocument:
@@ -121,3 +128,43 @@ async def test_few_environments_are_kept(scene: Scene, monkeypatch: pytest.Monke
     assert scene.environments.find_current(token("two")) is kept
     again = await scene.environments.find(token("one", ("a",)))
     assert again is not first and scene.names(again) == ["first"]
+
+
+async def test_callers_with_streams_hear_of_a_commit(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The change is compiled without being asked, and tried again while the database is away. Without streams nothing is."""
+    monkeypatch.setattr(contract, "RETRY_S", 0.01)
+    streamed = await scene.environments.find(token("one"))
+    await scene.environments.find(token("two"))
+    caller = open_stream(streamed.stream.hints)
+    scene.documents.flag, scene.documents.failures = "second", 3
+    asked = len(scene.documents.asked)
+    scene.environments.note_commit()
+    scene.environments.note_commit()
+    await until(lambda: len(caller.sent) == 2)
+    assert scene.names(streamed) == ["second"] and set(scene.documents.asked[asked:]) == {"one"}
+    assert len(scene.documents.asked) == asked + 4, "one read after the other"
+
+
+async def test_a_request_waits_for_a_commit_that_its_caller_has_heard_of(scene: Scene) -> None:
+    """A version that another server has told is awaited: the commit is compiled when this server hears of it."""
+    service = await scene.environments.find(token())
+    hints = service.stream.hints
+    waiting = asyncio.ensure_future(hints.catch_up("0123456789abcdef"))
+    await until(lambda: hints.waiting == 1)
+    scene.documents.flag = "second"
+    scene.environments.note_commit()
+    await until(lambda: scene.names(service) == ["second"])
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert hints.waiting == 0
+
+
+async def test_an_environment_with_streams_is_kept(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the bound, an environment ends that no caller follows; where callers follow all, their streams end."""
+    monkeypatch.setattr(contract, "MAX_ENVIRONMENTS", 2)
+    callers = [open_stream((await scene.environments.find(token("one"))).stream.hints)]
+    await scene.environments.find(token("two"))
+    callers.append(open_stream((await scene.environments.find(token("three"))).stream.hints))
+    assert not any(each.ended for each in callers) and scene.environments.find_current(token("one")) is not None
+    await scene.environments.find(token("four"))
+    assert [each.ended for each in callers] == [False, True], "three was asked for before one"

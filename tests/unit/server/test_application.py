@@ -22,6 +22,8 @@ from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import FakeClock
 from support.tracebacks import leaks
 
+NO_STREAMS: dict[str, Any] = {"offer_streaming": True, "max_streams": 0}
+
 
 def server_in(folder: Path, **options: Any) -> FlagServer:
     """Return a flag server on a file in a folder."""
@@ -42,6 +44,17 @@ def get(app: Any, path: str) -> httpx.Response:
             return await client.get(path)
 
     return asyncio.run(ask())
+
+
+SDK_TOKEN = "*:development.of-an-sdk"
+
+
+@pytest.mark.parametrize(("options", "offered"), [({}, None), ({"offer_streaming": True}, "streaming"), (NO_STREAMS, None)])
+async def test_options_of_streams(tmp_path: Path, options: dict[str, Any], offered: str | None) -> None:
+    """`offerStreaming` tells SDKs that poll of streams, where there are any."""
+    async with server_in(tmp_path, init_backend_tokens=(SDK_TOKEN,), **options) as server, caller(server) as client:
+        answer = await client.get("/api/client/features", headers={"authorization": SDK_TOKEN})
+        assert (answer.status_code, answer.headers.get("fetch-mode")) == (200, offered)
 
 
 def test_the_first_request_starts_it(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from flagsvc.proxy.api.operations import FirstPage, answer_alive, answer_ready
 from flagsvc.proxy.api.readiness import AgeField, Readiness
 from flagsvc.proxy.api.route import Auth, Dialect, DialectParts, FindTokens, Limit, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.streams import Hints, OpenTicket, StreamParts, Tickets, make_secret
+from flagsvc.proxy.api.streams import Hints, OpenTicket, StreamParts, Tickets, make_secrets
 from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.configuration.holder import ConfigurationHolder
 from flagsvc.proxy.extensions import ContextEnricher
@@ -250,8 +250,8 @@ def make_streams(settings: ServiceSettings, ports: Ports) -> StreamParts:
     around = ports.surroundings
     limits = StreamLimits(settings.max_streams, settings.max_streams_per_network, settings.stream_window)
     streams = around.streams or Streams(limits, ports.random)
-    secret = make_secret(settings.client_keys)
-    tickets = around.tickets or Tickets(lambda: secret, "", None, ports.clock)
+    secrets = make_secrets(settings.client_keys)
+    tickets = around.tickets or Tickets(lambda: secrets, "", ports.clock)
     holder, clock = ports.holder, ports.clock
     return StreamParts(streams, Hints(streams, holder, clock), tickets, DeltaScopes(streams, holder, clock))
 

@@ -13,6 +13,7 @@ from flagsvc.proxy.api.dialects import DIALECTS, ROUTES
 from flagsvc.proxy.api.route import Auth, ProxyRoute
 from flagsvc.proxy.api.schemas import OPERATION_SHAPES
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.streams import TICKET
 
 SHAPES = (*(shape for dialect in DIALECTS for shape in dialect.shapes), *OPERATION_SHAPES)
 CLIENT_KEY = "clientKey"
@@ -42,6 +43,7 @@ ANSWERS: tuple[Documented[ProxyRoute], ...] = (
         lambda row: bool(row.query) or row.body is not None or row.auth is not Auth.NONE,
     ),
     Documented(401, "The key is missing or wrong", lambda row: row.auth is not Auth.NONE, "text/plain"),
+    Documented(401, "The ticket is unknown or has expired", lambda row: any(each.name == TICKET for each in row.query)),
     Documented(
         403,
         "The key is for other endpoints",

@@ -77,12 +77,15 @@ class TicketStream(Stream):
         self.open_ticket = parts.open_ticket
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the stream. Raises HttpError: 401 for a ticket that opens none, 404 if there are no streams."""
+        """Return the stream. It lasts as long as the ticket counts.
+
+        Raises HttpError: 401 for a ticket that opens none, 404 if there are no streams.
+        """
         ticket = read_ticket(read_parameter(call, TICKET))
         found = None if ticket is None else self.streams if self.open_ticket is None else self.open_ticket(ticket)
         if ticket is None or found is None or not found.tickets.admits(ticket):
             raise unknown_ticket()
-        return self.open(call, found.hints, read_parameter(call, AT), lambda: True)
+        return self.open(call, found.hints, read_parameter(call, AT), partial(found.tickets.admits, ticket))
 
     def check_room(self, network: bytes) -> None:
         streams = self.streams.streams

@@ -10,7 +10,7 @@ import asyncio
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from secrets import token_bytes
 from typing import Final, NamedTuple
@@ -30,6 +30,7 @@ PERIODS: Final = 2
 """A ticket counts for the rest of its period, and for so many more."""
 PURPOSE: Final = "tickets of event streams"
 MAC_OCTETS: Final = 16
+ID_OCTETS: Final = 4
 MAX_TICKET: Final = 8192
 SEEN: Final = 64
 """The last versions that are remembered."""
@@ -42,7 +43,8 @@ CATCH_UP_S: Final = 1.0
 class Hints(Channel):
     """The stream of one environment: each new version of its configuration is a hint. A part of an environment hears of all.
 
-    `committed` is the moment of the event loop at which the next version was committed; 0 where that is not known.
+    `committed` is the moment of the event loop at which the next version was committed; 0 where that is not known. `waiting` counts
+    the requests that wait for a version.
     """
 
     def __init__(self, streams: Streams, holder: ConfigurationHolder, clock: Clock) -> None:
@@ -55,6 +57,7 @@ class Hints(Channel):
         self._news = asyncio.Event()
         self._asked = float("-inf")
         self.committed = 0.0
+        self.waiting = 0
         self._holder.parts.add(self)
 
     def read(self) -> str:
@@ -92,59 +95,72 @@ class Hints(Channel):
         if now - self._asked >= CATCH_UP_S:
             self._asked = now
             self._holder.ask_upstream()
-        until = asyncio.get_running_loop().time() + CATCH_UP_S
-        while version != self.read() and (left := until - asyncio.get_running_loop().time()) > 0:
-            self._news.clear()
-            try:
-                await asyncio.wait_for(self._news.wait(), left)
-            except TimeoutError:
-                return
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(CATCH_UP_S):
+                while version != self.read():
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            pass
+        finally:
+            self.waiting -= 1
 
 
 class Ticket(NamedTuple):
-    """A ticket that was read: the environment and its projects (None for all), the period of its issue, and its signature."""
+    """A ticket that was read: the environment, the period of its issue, the id of the secret, and its signature."""
 
     environment: str
-    projects: list[str] | None
     period: int
+    secret: str
     signed: bytes
     mac: bytes
 
 
 class Tickets:
-    """Signs the tickets of an environment, or of some projects of it, with the secret that `get_secret` returns."""
+    """Signs the tickets of an environment. `get_secrets` returns the present secrets by their ids.
 
-    def __init__(self, get_secret: Callable[[], bytes], environment: str, projects: Iterable[str] | None, clock: Clock) -> None:
-        self._get_secret = get_secret
-        self._opened = environment, None if projects is None else sorted(projects)
+    The first one signs, and a ticket that any of them has signed counts. So tickets go on while keys are added and replaced.
+    """
+
+    def __init__(self, get_secrets: Callable[[], Mapping[str, bytes]], environment: str, clock: Clock) -> None:
+        self._get_secrets = get_secrets
+        self._environment = environment
         self._clock = clock
-        self._made_of: tuple[bytes, int] = b"", 0
+        self._made_of: tuple[Mapping[str, bytes], int] = {}, 0
         self._ticket = ""
 
     def issue(self) -> str:
-        """Return the ticket of this period."""
-        made_of = self._get_secret(), self._period()
-        if made_of != self._made_of:
-            signed = encode64(msgspec.json.encode((*self._opened, made_of[1])))
-            self._made_of, self._ticket = made_of, f"{signed.decode()}.{encode64(self._sign(signed)).decode()}"
+        """Return the ticket of this period; empty if there is no secret any more."""
+        secrets, period = self._get_secrets(), self._period()
+        if not secrets:
+            return ""
+        if secrets is not self._made_of[0] or period != self._made_of[1]:
+            identity = next(iter(secrets))
+            signed = encode64(msgspec.json.encode((self._environment, period, identity)))
+            self._made_of = secrets, period
+            self._ticket = f"{signed.decode()}.{encode64(sign(signed, secrets[identity])).decode()}"
         return self._ticket
 
     def admits(self, ticket: Ticket) -> bool:
-        """Return whether a ticket of the environment is signed with the secret, and has not expired."""
-        age = self._period() - ticket.period
-        return hmac.compare_digest(self._sign(ticket.signed), ticket.mac) and 0 <= age <= PERIODS
+        """Return whether a ticket of the environment is signed with a present secret, and has not expired."""
+        secret = self._get_secrets().get(ticket.secret)
+        if secret is None or ticket.environment != self._environment:
+            return False
+        return hmac.compare_digest(sign(ticket.signed, secret), ticket.mac) and 0 <= self._period() - ticket.period <= PERIODS
 
     def _period(self) -> int:
         return int(self._clock.now() // PERIOD_S)
 
-    def _sign(self, signed: bytes) -> bytes:
-        return blake2b(signed, key=self._get_secret(), digest_size=MAC_OCTETS).digest()
+
+def sign(signed: bytes, secret: bytes) -> bytes:
+    return blake2b(signed, key=secret, digest_size=MAC_OCTETS).digest()
 
 
-def make_secret(keys: Iterable[str]) -> bytes:
-    """Return the secret of tickets that follows from these keys; without any key, a random secret."""
-    texts = sorted(keys)
-    return blake2b("\0".join([PURPOSE, *texts]).encode("utf-8", "replace")).digest() if texts else token_bytes(64)
+def make_secrets(keys: Iterable[str]) -> dict[str, bytes]:
+    """Return the secret of tickets that follows from each key, by its id; without any key, a random secret."""
+    found = [blake2b(f"{PURPOSE}\0{key}".encode("utf-8", "replace")).digest() for key in keys] or [token_bytes(64)]
+    return {blake2b(each, digest_size=ID_OCTETS).hexdigest(): each for each in found}
 
 
 def encode64(octets: bytes) -> bytes:
@@ -160,7 +176,7 @@ def read_ticket(text: str) -> Ticket | None:
     """Return a ticket, not yet verified; None if it is none."""
     signed, _, mac = text[:MAX_TICKET].encode("ascii", "replace").partition(b".")
     try:
-        fields = msgspec.json.decode(decode64(signed), type=tuple[str, list[str] | None, int])
+        fields = msgspec.json.decode(decode64(signed), type=tuple[str, int, str])
         return Ticket(*fields, signed, decode64(mac))
     except ValueError:  # msgspec's errors are ValueErrors, too
         return None

@@ -113,10 +113,6 @@ class Holder:
         return self
 
     @property
-    def projects(self) -> None:
-        """All projects."""
-
-    @property
     def is_ready(self) -> bool:
         """Whether requests can be answered (specification: States and transitions)."""
         return self.current is not None

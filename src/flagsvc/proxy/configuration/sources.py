@@ -179,7 +179,7 @@ class HttpSource:
         If the upstream does not have it yet, it is asked a few times more.
         """
         self._untold = 0
-        if self.is_renewing or event_id != self.event_id:
+        if not event_id or self.is_renewing or event_id != self.event_id:
             self._expected, self._again = event_id, list(AGAIN_S)
             self.poll_soon()
 

@@ -21,7 +21,7 @@ from flagsvc.proxy.api.route import FindTokens
 from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE, ScopedHolder
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.streams import OpenTicket, Tickets, make_secret
+from flagsvc.proxy.api.streams import OpenTicket, Tickets, make_secrets
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.generations.feeds import Feed
 from flagsvc.proxy.generations.setup import ProxySetup
@@ -146,7 +146,7 @@ class Services:
                 cache,
                 partial(self._is_pending, setup.name),
                 self._streams,
-                make_tickets(setup, holder),
+                make_tickets(setup),
                 self._open_ticket,
             ),
         )
@@ -195,11 +195,11 @@ def make_streams(options: ProxyOptions) -> Streams:
     return Streams(limits, grace_s=options.shutdown_grace)
 
 
-def make_tickets(setup: ProxySetup, holder: Holder | ScopedHolder) -> Tickets:
-    """Return what signs the tickets of a service, in every process with the same keys or the same upstream token."""
+def make_tickets(setup: ProxySetup) -> Tickets:
+    """Return what signs the tickets of an environment, in every process that shares a client key or the upstream token."""
     options = setup.options
-    secret = make_secret(options.client_keys or filter(None, [options.flagsvc_api_token]))
-    return Tickets(lambda: secret, setup.name, holder.projects, setup.clock)
+    secrets = make_secrets(options.client_keys or filter(None, [options.flagsvc_api_token]))
+    return Tickets(lambda: secrets, setup.name, setup.clock)
 
 
 class AnyHolder(Holder):

@@ -155,7 +155,8 @@ class UpstreamSync(Feed):
         self.changes = ChangeLog(setup.clock.now, counters.forget_sums)
         if setup.has_pages:
             self.changes.watch(holder)
-        holder.ask_upstream = self.poll_now
+        if self.http is not None:
+            holder.ask_upstream = self.http.poll_soon
         self.document_storage = DocumentStorage(self.storage, self.storage_key, setup.log)
         self.poller = self.make_poller(setup, prepare or make_preparer(setup))
         self.reporter = None if self.upstream is None else self.make_reporter(setup, self.upstream)

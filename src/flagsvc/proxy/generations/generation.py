@@ -417,9 +417,7 @@ class Generations:
         environment = self.current.environments.get(ticket.environment)
         if environment is None or not environment.service.stream.tickets.admits(ticket):
             return None
-        if ticket.projects is None:
-            return environment.service.stream
-        return self._scoped.find(environment, frozenset(ticket.projects)).stream
+        return environment.service.stream
 
     def _end_service(self, service: Service) -> None:
         """Pass requests on to a service no longer. Its tokens open another service when they are used again."""

@@ -10,7 +10,10 @@ const HIDDEN_MS = 60_000; // so long a hidden tab keeps its stream
 const SILENT_MS = 45_000; // a stream that is silent for so long is broken
 const FULL_MS = 30_000; // the wait where there is no room
 const MAX_MS = 60_000; // the longest wait after failures
+const AGAIN_MS = 6_000; // so long after a hint every replica behind a balancer has the change
+const LATER_MS = 240_000; // the wait after an answer that is no stream: in a deploy, in a change of keys, where streams are off
 
+const late = (ms) => ms * (1 + Math.random());
 const backOff = (tries) => Math.min(MAX_MS, 1000 * 2 ** tries) * (0.5 + Math.random() / 2);
 
 const sleep = (ms, signal) => new Promise((resolve) => {
@@ -31,24 +34,31 @@ export function follow(client, { url, clientKey, headerName = "Authorization", c
   address.pathname = address.pathname.replace(/(\/all)?\/*$/, "/stream");
   const life = new AbortController();
   let session, channel, name, hiding; // a session lasts while the page is shown
-  let heard, known; // the newest version, and the version that the client has
-  let leads = false, updating = false, tries = 0, retry = 1000;
+  let heard, again; // the newest version, and the timer that asks again
+  let leads = false, due = false, updating = false, told = false, tries = 0, retry = 1000;
 
   async function update() {
+    due = true;
     if (updating) return;
     updating = true;
-    for (let failures = 0; session && known !== heard; ) {
-      const [version, { signal }] = [heard, session];
+    for (let failures = 0; session && due; ) {
+      const { signal } = session;
+      due = false;
       const asked = Promise.resolve().then(() => client.updateToggles());
-      if (await asked.then(() => client.getError?.(), (error) => error)) await sleep(backOff(++failures), signal);
-      else [known, failures] = [version, 0];
+      if (!await asked.then(() => client.getError?.(), (error) => error)) { failures = 0; continue; }
+      due = true;
+      await sleep(backOff(++failures), signal);
     }
     updating = false;
   }
 
   function hear(version) {
-    heard = version;
-    update();
+    if (heard !== version) {
+      heard = version;
+      update();
+      clearTimeout(again);
+      again = setTimeout(update, late(AGAIN_MS));
+    }
     if (leads) channel?.postMessage(version);
   }
 
@@ -64,13 +74,14 @@ export function follow(client, { url, clientKey, headerName = "Authorization", c
     let timer = setTimeout(end, SILENT_MS);
     signal.addEventListener("abort", end);
     try {
-      address.search = known ? `?at=${known}` : "";
+      address.search = heard ? `?at=${heard}` : "";
       const answer = await fetch(address, { headers, cache: "no-store", signal: attempt.signal });
-      if (answer.status === 429) return (answer.headers.get("retry-after") * 1000 || FULL_MS) * (1 + Math.random());
+      if (answer.status === 429) return late(answer.headers.get("retry-after") * 1000 || FULL_MS);
       if (answer.status >= 500) return backOff(++tries);
       if (!answer.headers.get("content-type")?.startsWith("text/event-stream")) {
-        console.info(`flags: no stream (${answer.status}), so the client only polls`);
-        return stop();
+        if (!told) console.info(`flags: no stream (${answer.status}), so the client only polls for now`);
+        told = true;
+        return late(LATER_MS);
       }
       const decoder = new TextDecoder(), reader = answer.body.getReader();
       for (let rest = "", part = {}; !part.done; part = await reader.read()) {
@@ -106,9 +117,10 @@ export function follow(client, { url, clientKey, headerName = "Authorization", c
   }
 
   function close() {
+    clearTimeout(again);
     session?.abort();
     channel?.close();
-    session = channel = heard = known = undefined;
+    session = channel = heard = undefined;
   }
 
   async function turn() {

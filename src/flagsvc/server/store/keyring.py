@@ -41,6 +41,9 @@ IDLE_S = 12 * 3600.0
 """Seconds after which an unused session ends."""
 
 
+NO_DIGESTS: Mapping[str, bytes] = {}
+
+
 def hash_secret(secret: str) -> str:
     """Return the hash under which a secret is stored. A secret is random, so a slow hash would add nothing (decision 0025)."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
@@ -72,7 +75,7 @@ class Keyring:
         self._load_lock = threading.Lock()
         self._revision = 0
         self._entries: dict[str, KeyringEntry] = {}
-        self._digests: dict[str, bytes] = {}
+        self._digests: dict[str, dict[str, bytes]] = {}
         self._used_tokens: set[int] = set()
         self._session_times: dict[int, float] = {}
 
@@ -83,7 +86,7 @@ class Keyring:
                 return
             with self._store.reading() as tx:
                 self._entries, self._revision = {key.hash: key for key in read_keys(tx)}, read_revision(tx.db)
-            self._digests = {}
+            self._digests = digest_frontend_tokens(self._entries.values())
             sessions = {key.id for key in self._entries.values() if key.kind == SESSION}
             for number in [each for each in list(self._session_times) if each not in sessions]:
                 self._session_times.pop(number, None)
@@ -110,15 +113,9 @@ class Keyring:
         self._session_times[key.id] = self._clock.now()
         return key.owner
 
-    def digest_frontend_tokens(self, environment: str) -> bytes:
-        """Return a digest of the frontend tokens of an environment, which only servers with this database can know; empty without
-        such a token."""
-        digests = self._digests
-        found = digests.get(environment)
-        if found is None:
-            tokens = sorted(key.hash for key in self._entries.values() if is_frontend_token(key.owner, environment))
-            found = digests[environment] = hashlib.sha512("".join(tokens).encode()).digest() if tokens else b""
-        return found
+    def digests_of(self, environment: str) -> Mapping[str, bytes]:
+        """Return a digest of each frontend token of an environment, by the token's id. Only servers of this database know them."""
+        return self._digests.get(environment, NO_DIGESTS)
 
     def is_valid(self, secret: str) -> bool:
         """Return whether a token or a session has not ended. This is no use of it."""
@@ -155,8 +152,13 @@ class Keyring:
         return len(seen)
 
 
-def is_frontend_token(owner: TokenOwner, environment: str) -> bool:
-    return isinstance(owner, ClientToken) and owner.kind == FRONTEND and owner.environment == environment
+def digest_frontend_tokens(keys: Iterable[KeyringEntry]) -> dict[str, dict[str, bytes]]:
+    """Return a digest of each frontend token by its id, for each environment, the oldest token first."""
+    found: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
+    for key in sorted(keys, key=lambda each: each.id):
+        if isinstance(key.owner, ClientToken) and key.owner.kind == FRONTEND:
+            found[key.owner.environment][str(key.id)] = hashlib.sha512(key.hash.encode()).digest()
+    return dict(found)
 
 
 def _is_for(key: KeyringEntry, person: str) -> bool:

@@ -185,3 +185,11 @@ def test_places_to_store_at(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir())
     with pytest.raises(ConfigurationError, match="redis"):
         storage_at("redis://x")
+
+
+async def test_an_event_without_an_id_causes_a_poll() -> None:
+    """Neither the event nor the ETag tells a version, so the document may be another one."""
+    source = HttpSource(RecordingUpstream(FakeSource(ONE, ONE)))
+    await source.fetch(None)
+    source.tell("")
+    await asyncio.wait_for(source.news(), 5)

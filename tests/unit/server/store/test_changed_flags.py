@@ -16,13 +16,17 @@ def events(kind: str, *names: str | None) -> list[dict[str, Any]]:
     return [{"type": kind, "feature": name} for name in names]
 
 
+def names(*given: object) -> frozenset[object]:
+    return frozenset(given)
+
+
 def test_the_flags_of_all_commits_between() -> None:
     """The names of the commits after the one revision, until the other; of none, nobody."""
     changed = ChangedFlags()
     changed.note(5, events(ON, "a"))
     changed.note(6, [*events(ON, "b"), *events(STRATEGY, "b", "c")])
-    assert changed.find(4, 6) == {"a", "b", "c"}
-    assert (changed.find(5, 6), changed.find(6, 6)) == ({"b", "c"}, frozenset())
+    assert changed.find(4, 6) == names("a", "b", "c")
+    assert (changed.find(5, 6), changed.find(6, 6)) == (names("b", "c"), names())
 
 
 @pytest.mark.parametrize(
@@ -42,11 +46,11 @@ def test_what_is_not_certain_is_unknown(unknown: list[dict[str, Any]]) -> None:
     """One commit that is unknown, or was not noted, makes all that contains it unknown."""
     changed = ChangedFlags()
     changed.note(1, events(ON, "a"))
-    assert changed.find(0, 1) == {"a"}
+    assert changed.find(0, 1) == names("a")
     changed.note(2, unknown)
     assert changed.find(0, 2) is None and changed.find(1, 2) is None
     changed.note(4, events(ON, "d"))
-    assert changed.find(3, 4) == {"d"} and changed.find(2, 4) is None and changed.find(4, 9) is None
+    assert changed.find(3, 4) == names("d") and changed.find(2, 4) is None and changed.find(4, 9) is None
 
 
 def test_a_database_that_was_restored() -> None:
@@ -56,9 +60,9 @@ def test_a_database_that_was_restored() -> None:
         changed.note(revision, events(ON, "a"))
     assert changed.find(2, 5) is None and changed.find(7, 8) is None, "revision 5 is older than what was noted"
     changed.note(9, events(ON, "b"))
-    assert changed.find(8, 9) == {"b"}
+    assert changed.find(8, 9) == names("b")
     changed.note(9, events(ON, "c"))
-    assert (changed.find(8, 9), changed.find(7, 9)) == ({"c"}, None)
+    assert (changed.find(8, 9), changed.find(7, 9)) == (names("c"), None)
 
 
 def test_the_last_commits_are_remembered() -> None:
@@ -66,7 +70,7 @@ def test_the_last_commits_are_remembered() -> None:
     for revision in range(1, MAX_COMMITS + 3):
         changed.note(revision, events(ON, str(revision)))
     assert changed.find(1, MAX_COMMITS + 2) is None
-    assert changed.find(2, MAX_COMMITS + 2) == {str(each) for each in range(3, MAX_COMMITS + 3)}
+    assert changed.find(2, MAX_COMMITS + 2) == names(*map(str, range(3, MAX_COMMITS + 3)))
 
 
 def test_the_types_exist() -> None:

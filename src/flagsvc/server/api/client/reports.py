@@ -27,7 +27,6 @@ from flagsvc.http.reports import (
 )
 from flagsvc.server.api.call import ENTRIES, ApiCall
 from flagsvc.server.api.route import Auth, Route
-from flagsvc.server.store.actors import FRONTEND as FRONTEND
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.server.store.resources.applications import ALL, Registration, register
 from flagsvc.server.store.resources.usage import UsageCount, add_counts
