@@ -303,7 +303,7 @@ class Streams:
             return
         loop = asyncio.get_running_loop()
         turns = max(1, min(MOST_TURNS, SLOTS * PER_TURN // self.count))
-        loop.call_later(self.beat_s * turns / SLOTS, self.beat)
+        loop.call_later(self.beat_s * float(turns) / SLOTS, self.beat)
         now = loop.time()
         for _ in range(turns):
             for each in self.slots[self.turn]:
