@@ -348,11 +348,11 @@ class Changes:
             found = self.tell(known)
             return self.identity, b"" if found is None else found.event
 
-    def answer(self, condition: bytes | None) -> Told | None:
-        """Return the answer to a request with an If-None-Match, or with None; None for 304."""
-        if condition is None:
-            return self.tell()
-        return None if condition.strip() == ANY else self.tell(*(each.decode() for each in TAGS.findall(condition)))
+    def answer(self, condition: bytes | None) -> tuple[str, Told | None]:
+        """Return the newest id, and the answer to a request with an If-None-Match, or with None; None for 304."""
+        known = [each.decode() for each in TAGS.findall(condition or b"")]
+        with self._lock:
+            return self.identity, None if condition is not None and condition.strip() == ANY else self.tell(*known)
 
     @property
     def _event_id(self) -> int:

@@ -67,7 +67,9 @@ def test_any_of_several_ids_counts() -> None:
         (b' "3", "1"', 0),
         (b"* ", 0),
     ):
-        found = types(changes.answer(condition)) or []
+        identity, answer = changes.answer(condition)
+        found = types(answer) or []
+        assert identity == "3"
         assert found == told or found == ["feature-updated"] * (told if isinstance(told, int) else 9), condition
 
 

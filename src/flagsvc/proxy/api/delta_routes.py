@@ -28,14 +28,13 @@ class ClientDelta(Handler):
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the changes. An answer depends on what the caller has, so no cache keeps it. Raises HttpError (400, 429, 503)."""
         wanted = self.read_filter(call)
-        changes = self.scopes.find(wanted, is_plain=wanted.is_plain).renew()
-        told = changes.answer(call.if_none_match)
+        identity, told = self.scopes.find(wanted, is_plain=wanted.is_plain).renew().answer(call.if_none_match)
         if told is None:
-            return self.answers.not_modified(self.headers, tag_of(changes.identity))
+            return self.answers.not_modified(self.headers, tag_of(identity))
         content, fixed = told.body, self.headers.plain
         if call.accept_encoding is not None and self.answers.negotiator.wants_gzip(call.accept_encoding, len(content)):
             content, fixed = told.packed, self.headers.packed
-        return Response(200, fixed, entity_headers(tag_of(told.identity), len(content)), content)
+        return Response(200, fixed, entity_headers(tag_of(identity), len(content)), content)
 
 
 class ClientStreaming(Stream):

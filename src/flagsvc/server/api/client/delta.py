@@ -40,13 +40,13 @@ def build_answer(call: ApiCall, query: DocumentQuery, found: ClientDocument) -> 
     """Return the answer. The answer depends on what the caller has, so no cache keeps it."""
     server = call.server
     changes = find_channel(call, query).take(found)
-    told = changes.answer(call.head.if_none_match)
+    identity, told = changes.answer(call.head.if_none_match)
     server.pollers.note(query, read_who(call), found, server.clock.now())
     if told is None:
-        return Answer(None, 304, (*NO_STORE, (b"etag", tag_of(changes.identity))))
+        return Answer(None, 304, (*NO_STORE, (b"etag", tag_of(identity))))
     body, accept = told.body, call.head.accept_encoding
     packed = told.packed if accept is not None and NEGOTIATOR.wants_gzip(accept, len(body)) else None
-    return Answer(body, headers=NO_STORE, gzipped=packed, tag=tag_of(told.identity))
+    return Answer(body, headers=NO_STORE, gzipped=packed, tag=tag_of(identity))
 
 
 def find_channel(call: ApiCall, query: DocumentQuery, *, for_stream: bool = False) -> DocumentChannel:
