@@ -259,7 +259,7 @@ LARGE = [
 
 @pytest.mark.parametrize("pattern", LARGE)
 def test_a_large_pattern_is_read_in_bounded_time_and_memory(pattern: str) -> None:
-    """The pattern is refused, or compiled and searched, in less than two seconds and 64 MB."""
+    """The pattern is refused, or compiled and searched, in less than 64 MB and four seconds, with memory being traced."""
     compile_pattern.cache_clear()
     tracemalloc.start()
     begun = time.process_time()
@@ -269,7 +269,7 @@ def test_a_large_pattern_is_read_in_bounded_time_and_memory(pattern: str) -> Non
     finally:
         tracemalloc.stop()
     assert peak < 64_000_000
-    assert time.process_time() - begun < 2
+    assert time.process_time() - begun < 4
 
 
 def test_what_re2_would_take_long_to_read_is_left_out() -> None:
