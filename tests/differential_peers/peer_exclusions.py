@@ -19,6 +19,12 @@ ERRORS_ARE_JSON = Exclusion(
     "behaviour: Statuses and bodies; dialects: Keys of the proxy",
     ERROR,
 )
+DELTA = Exclusion(
+    "the open build has no delta",
+    "server-side SDKs may ask for changes alone",
+    "dialects: Delta and streaming; decision 0036",
+    {**ERROR, "status": 200, "etag": True, "again": 304},
+)
 UNKNOWN_FLAGS = Exclusion(
     "counts of unknown flags are dropped",
     "a page could send a user's address upstream as the name of a flag",

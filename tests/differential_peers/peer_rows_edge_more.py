@@ -56,7 +56,7 @@ DOCUMENTS = (
     get("a feature with a segment", path=f"{FEATURES}/in-segment", but=(ours.ONE_FEATURE.but(**INLINED),)),
     get("an unknown feature", path=f"{FEATURES}/nobody", but=(ours.ERRORS_ARE_JSON,)),
     get("a feature of another project", path=f"{FEATURES}/by-user", key=SHOP_SERVICE, but=(ours.ERRORS_ARE_JSON,)),
-    get("changes", path="/api/client/delta", but=(ours.ERRORS_ARE_JSON,)),
+    get("changes", path="/api/client/delta", but=(ours.DELTA,)),
 )
 KEYS = (
     get("the configuration without a key", key="", but=(ours.REFUSED_KEYS,)),

@@ -104,6 +104,7 @@ def start_proxy(row: Row, tap: HttpTap, stack: ExitStack) -> Proxy:
         "UNLEASH_API_TOKEN": row.key,
         "UNLEASH_APP_NAME": row.reports_as,
         "UNLEASH_FETCH_INTERVAL": interval,
+        "UNLEASH_UPSTREAM_MODE": "polling",
         "UNLEASH_METRICS_INTERVAL": interval,
     }
     proxy: Proxy = stack.enter_context(starter(tap.url + row.path, wait_ready=False, **options))

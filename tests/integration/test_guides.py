@@ -137,7 +137,7 @@ def test_javascript(package: str, proxy: processes.Proxy) -> None:
 def test_python(proxy: processes.Proxy) -> None:
     """The Python SDK prints the same, and the program ends."""
     with processes.scratch() as folder:
-        (folder / "program.py").write_text(here(block(PAGE_OF_SDKS, "UnleashClient", "python"), proxy))
+        (folder / "program.py").write_text(here(block(PAGE_OF_SDKS, "import UnleashClient", "python"), proxy))
         with processes.running("sdk", [sys.executable, "program.py"], env={}, folder=folder) as program:
             program.wait(lambda: "new-checkout: True" in program.output(), "told")
             assert program.process.wait(30) == 0

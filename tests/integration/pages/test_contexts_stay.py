@@ -112,6 +112,7 @@ def running_both(folder: Path) -> Iterator[Scene]:
         "FLAGSVC_STORAGE": f"file://{folder}/store",
         "FLAGSVC_ADMIN_ADDRESS": f"127.0.0.1:{operators}",
         "FLAGSVC_FETCH_INTERVAL": "100",
+        "FLAGSVC_UPSTREAM_MODE": "polling",
         "FLAGSVC_METRICS_INTERVAL": "100",
         "FLAGSVC_CUSTOM_STRATEGIES_FILE": str(folder / "strategies.py"),
         "EXP_CUSTOM_ENRICHERS_FILE": str(folder / "enrichers.py"),
