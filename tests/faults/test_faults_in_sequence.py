@@ -1,6 +1,7 @@
 """Random lives of a proxy whose upstream, storage and clock fail in any order: every request has a valid answer.
 
-The faults are those of `upstream_faults`, over sockets; the whole application runs, on a clock that stands still.
+The faults are those of `upstream_faults`, over sockets; the whole application runs, on a clock that stands still, and polls.
+Lives with streams have a walk of their own (test_property_follow).
 """
 
 from __future__ import annotations
@@ -122,7 +123,11 @@ class ProxyLifecycle(RuleBasedStateMachine):
         self.doubt = False
         self.around.replies["features"] = fault.answer
         options = self.around.options(
-            metrics_interval=0, upstream_timeout=UPSTREAM_MS, storage_provider=self.store, exp_server_side_sdk_config_tokens=TOKEN
+            metrics_interval=0,
+            upstream_timeout=UPSTREAM_MS,
+            upstream_mode="polling",
+            storage_provider=self.store,
+            exp_server_side_sdk_config_tokens=TOKEN,
         )
         self.proxy: Proxy = await self.life.enter_async_context(self.around.proxy(options, ready=False))
         await self.around.waits(1)
