@@ -1,4 +1,4 @@
-"""Laws of delta: whatever documents follow each other, a caller with any of them gets to the newest one (dialects: Delta and
+"""Laws of delta: for any sequence of documents, a caller with any of them gets to the newest document (dialects: Delta and
 streaming).
 """
 

@@ -1,6 +1,6 @@
 """A random walk of a flag server with streams, and two proxies that follow it: one by stream, one by polls.
 
-Whatever happens to the streams, both serve the same bytes. All of it is in memory, and the clock is a fake one.
+Both serve the same bytes, also when streams fail. All of it is in memory, and the clock is a fake one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAMES = ("one", "two", "three", "four")
 PAUSES = (0.0, 0.01, 0.1, 0.3, 1.0, 5.0, 12.0, 40.0)
 """Seconds between two steps."""
 SOON_S = 0.2
-"""Seconds within which a change arrives over a stream, whatever was polled just before."""
+"""Seconds within which a change arrives over a stream, also after a poll."""
 INTERVAL_S = 5.0
 SETTLED_S = 80.0
 """Seconds after which a proxy has found the truth by its polls alone: the longest back-off, the safety net, an empty document."""

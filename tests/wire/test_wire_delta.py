@@ -311,8 +311,9 @@ def is_equal(caller: Listener, wanted: Twin) -> bool:
 
 
 async def test_what_is_remembered_is_bounded() -> None:
-    """Of many filters the oldest is forgotten, and after a while each that nobody uses. What was asked for without a filter stays.
-    With many streams, a stream with a further filter is 429, and all streams go on. Whoever only asks, and whoever has no filter,
+    """Of many filters the oldest is forgotten, and after a while each unused filter. What was asked for without a filter stays.
+    With many streams, a stream with a further filter is 429, and all streams go on. A caller that only asks, and a caller without a
+    filter,
     has room."""
     wire = make()
     scopes = wire.service.stream.deltas

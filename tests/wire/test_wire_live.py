@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from flagsvc.proxy.api.live import read_module
+from flagsvc.proxy.api.stream_routes import read_module
 from support.wirekit import Opener
 
 PLACES = ("/proxy/live.js", "/api/frontend/live.js", "/api/proxy/live.js", "/API//frontend/live.js/")

@@ -209,7 +209,7 @@ class Items(Generic[K]):
             yield key, each.project
 
     def forget(self, number: int) -> None:
-        """Forget what changed until a document: nobody is told the changes since an earlier one."""
+        """Forget what changed until a document: no caller is told the changes since an earlier document."""
         self.changed = {key: when for key, when in self.changed.items() if when > number}
         self.gone = {key: each for key, each in self.gone.items() if each.number > number}
 
@@ -306,7 +306,7 @@ class Changes:
             self._forget_old()
 
     def _forget_old(self) -> None:
-        """Forget the oldest ids over the limits, and the changes that nobody is told without them."""
+        """Forget the oldest ids over the limits, and the changes that only these ids ask for."""
         while len(self._known) > 1 and self._is_over():
             self._known.popitem(last=False)
             self._forget_changes()
@@ -339,7 +339,7 @@ class Changes:
             return found
 
     def drop_texts(self) -> None:
-        """Keep no text. Whoever asks next gets a new one."""
+        """Keep no text. The next caller gets a new text."""
         self._made = {}
 
     def bring(self, known: str) -> tuple[str, bytes]:
@@ -466,7 +466,7 @@ class DeltaChannels(Generic[Q, C]):
         return list(self._streamed)
 
     def forget_unused(self) -> None:
-        """Forget the channels without a stream that nobody has asked for lately."""
+        """Forget the channels without a stream and without a request lately."""
         since = self._clock.monotonic() - FORGET_S
         with self._lock:
             for wanted, each in list(self._found.items()):

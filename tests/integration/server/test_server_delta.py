@@ -173,7 +173,7 @@ def is_equal(stream: Listener, wanted: Twin) -> bool:
 
 async def test_who_comes_back(client: AppClient) -> None:
     """A known id has the changes since, the newest has nothing, and any other has a hydration. A commit that changes nothing of a
-    document is told to nobody."""
+    document is told to no caller."""
     caller, elsewhere = await listen(client), await listen(client, token=OF_PRODUCTION)
     first = caller.known
     await change(client.server.store, switch("a-flag", on=False))
@@ -220,8 +220,8 @@ async def test_the_offer_of_a_stream(client: AppClient) -> None:
 
 
 async def test_filters_leave_room(client: AppClient) -> None:
-    """While many filters have streams, another filter has no room for one. Whoever gives no filter has room, whatever the projects
-    of its token are, and so has whoever only asks."""
+    """While many filters have streams, another filter has no room for one. A caller without a filter has room, with any projects of
+    its token, and so has a caller that only asks."""
     for number in range(MAX_STREAMED):
         await listen(client, f"{STREAM}?project=default&project=x{number}")
     for number in range(MAX_CHANNELS):

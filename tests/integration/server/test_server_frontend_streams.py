@@ -116,7 +116,7 @@ def test_only_frontend_tokens_open_a_stream(opened: Open, token: str | None, sta
 
 
 def test_a_ticket_is_signed_with_the_tokens_of_its_environment(server: OurFlagServer, opened: Open) -> None:
-    """A ticket that is changed, or names an environment without a frontend token, is 401: nobody else can sign it."""
+    """A ticket that is changed, or names an environment without a frontend token, is 401: only the server can sign it."""
     url = stream_url(server, FRONTEND_SECRET)
     assert opened(url, None).status == 200
     ticket = url.partition("ticket=")[2].partition("&")[0]

@@ -16,8 +16,8 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.frontend.contract import make_frontend
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Request
-from flagsvc.proxy.api.live import read_module
 from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE
+from flagsvc.proxy.api.stream_routes import read_module
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.settings.server import ServerOptions
 from support import processes

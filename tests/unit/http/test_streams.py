@@ -81,7 +81,7 @@ async def test_a_caller_hears_at_once_what_it_does_not_know(known: str, first: b
 
 
 async def test_few_callers_hear_of_a_change_at_once() -> None:
-    """With few streams there is no window: `announce` itself tells all; the same version again tells nobody."""
+    """With few streams there is no window: `announce` itself tells all; the same version again tells no caller."""
     channel = make()
     callers = [open_stream(channel) for _ in range(kit.AT_ONCE)]
     channel.announce("2")
@@ -184,7 +184,7 @@ def fail() -> bool:
 
 
 async def test_heartbeats_reach_every_caller_and_end_with_the_last() -> None:
-    """In each period every caller hears a comment once. The timer stops when nobody is there."""
+    """In each period every caller hears a comment once. The timer stops with the last stream."""
     channel = make(beat_s=0.032)
     callers = [open_stream(channel) for _ in range(100)]
     await until(lambda: all(BEAT in each.sent for each in callers))

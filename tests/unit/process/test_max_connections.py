@@ -63,7 +63,7 @@ def test_a_system_that_allows_less_is_named(system: list[tuple[int, int]]) -> No
     assert "20128 open files" in str(line) and str(made.connections) in str(line)
     made = max_connections.make_connection_limits(options(max_connections=1000), log)
     assert (made.connections, made.streams) == (1000, 4096 - max_connections.RESERVED_FILES - 1000)
-    assert len(log.lines) == 1, "whoever has room for connections is not told"
+    assert len(log.lines) == 1, "with room for connections there is no line"
 
 
 @pytest.fixture

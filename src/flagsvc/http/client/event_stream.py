@@ -1,6 +1,6 @@
 """Server-sent events as the HTML standard has them ("Interpreting an event stream"): bytes in pieces become events. No I/O.
 
-The data of one event can be megabytes of a document, which nobody here needs. So a reader keeps only how they begin.
+The data of one event can be megabytes of a document, which are not needed here. So a reader keeps only how they begin.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ This package knows statuses, headers and bodies. It refuses to know sockets, the
 - The routes: `dialects.py` has the routes of each API, `operations.py` has the rest.
 - What OpenFeature providers get for a flag: `ofrep.py`, as other forms of the bytes of `/proxy`.
 - A page hears of a change: `Holder.replace` tells the `Hints` of each service in `streams.py`, which announce the version.
-  `stream_routes.py` opens streams; `live.py` serves the module for pages. Services hear what has changed: `deltas.py`.
+  `stream_routes.py` opens streams, and serves the module for pages. Services hear what has changed: `deltas.py`.
 - Which environment answers: `Router.check_head` in `router.py` looks the key up in its `KeyTable`, and passes the request on to the
   `Service` of that environment, else to that of the process. `Entrance` says which generation answers.
 - A refused key: `Service.check` calls `KeyCheck.find_key` of `http/keys.py`, which raises the 401 or 403; with rate limits

@@ -60,7 +60,7 @@ class DeltaScopes(DeltaChannels[DocumentFilter, DeltaScope]):
         holder.whole.parts.add(self)
 
     def follow(self) -> None:
-        """Tell the callers with streams of the configuration that is served now, and forget what nobody has used lately."""
+        """Tell the callers with streams of the configuration that is served now, and forget what was not used lately."""
         self.forget_unused()
         self._behind = deque(self.list_streamed())
         if self._behind and not self._is_working:

@@ -17,10 +17,8 @@ from flagsvc.http.shapes import Anything, Array, Integer, Named, Object, Record,
 from flagsvc.http.streams import EVENT_STREAM
 from flagsvc.proxy.api import schemas
 from flagsvc.proxy.api.client import Features, Metrics, Register
-from flagsvc.proxy.api.delta_routes import ClientDelta, ClientStreaming
 from flagsvc.proxy.api.evaluation import Listing, Lookup, SingleLookup
 from flagsvc.proxy.api.impact import make_browser_impact
-from flagsvc.proxy.api.live import LiveModule
 from flagsvc.proxy.api.ofrep import Bulk, BulkShape, FlagShape, OfrepFormat, OneFlag, StateShape
 from flagsvc.proxy.api.operations import OPERATIONS, WELCOME
 from flagsvc.proxy.api.route import TEXT, Auth, Condition, Dialect, DialectParts, Limit, ProxyRoute
@@ -32,7 +30,7 @@ from flagsvc.proxy.api.server_side import (
     ClientRegister,
     Validate,
 )
-from flagsvc.proxy.api.stream_routes import KeyStream, TicketStream
+from flagsvc.proxy.api.stream_routes import ClientDelta, ClientStreaming, KeyStream, LiveModule, TicketStream
 from flagsvc.proxy.api.streams import AT, TICKET
 from flagsvc.proxy.api.wire_format import FrontendFormat, FrontendShape, RealServerFormat, WireFormat
 

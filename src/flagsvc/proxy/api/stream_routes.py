@@ -1,20 +1,27 @@
-"""The routes of event streams for browsers: with the key in the header, or with a ticket in the URL (dialects: Event streams)."""
+"""The routes of event streams (dialects: Event streams; Delta and streaming).
+
+A page has the key in the header or a ticket in the URL, and may have the JavaScript module that follows a stream. A service gets
+the changes since its document, on request or as they come.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib.resources import files
 from typing import Final
 
 from flagsvc.http.call import LAST_EVENT_ID, Answer, Call, Handler
+from flagsvc.http.delta import tag_of
 from flagsvc.http.keys import KeyCheck
-from flagsvc.http.messages import HEAD, HttpError, Response
+from flagsvc.http.messages import HEAD, JSON, HttpError, Response
 from flagsvc.http.parts import PartsResponse
 from flagsvc.http.reached_limits import STREAMS
 from flagsvc.http.streams import EVENT_STREAM, Channel, MayStay, Subscriber
 from flagsvc.http.trust import TrustedProxies
-from flagsvc.proxy.api.answers import NEVER
+from flagsvc.proxy.api.answers import NEVER, Answers, entity_headers
 from flagsvc.proxy.api.route import DialectParts
+from flagsvc.proxy.api.server_side import FilterReader
 from flagsvc.proxy.api.streams import AT, TICKET, read_parameter, read_ticket
 
 MAX_VERSION: Final = 64
@@ -92,3 +99,66 @@ class TicketStream(Stream):
         streams.check_on()
         if not streams.has_room(network):
             self.reached.add(STREAMS)
+
+
+class ClientDelta(Handler):
+    """GET /api/client/delta: the changes, or the whole document for a caller whose document is unknown."""
+
+    def __init__(self, parts: DialectParts) -> None:
+        self.read_filter = FilterReader(parts.settings)
+        self.scopes = parts.streams.deltas
+        self.answers = parts.answers
+        self.headers = parts.answers.headers(JSON, NEVER)
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the changes. An answer depends on what the caller has, so no cache keeps it. Raises HttpError (400, 429, 503)."""
+        wanted = self.read_filter(call)
+        identity, told = self.scopes.find(wanted, is_plain=wanted.is_plain).renew().answer(call.if_none_match)
+        if told is None:
+            return self.answers.not_modified(self.headers, tag_of(identity))
+        content, fixed = told.body, self.headers.plain
+        if call.accept_encoding is not None and self.answers.negotiator.wants_gzip(call.accept_encoding, len(content)):
+            content, fixed = told.packed, self.headers.packed
+        return Response(200, fixed, entity_headers(tag_of(identity), len(content)), content)
+
+
+class ClientStreaming(Stream):
+    """GET /api/client/streaming: the changes, as they come."""
+
+    def __init__(self, parts: DialectParts) -> None:
+        super().__init__(parts)
+        self.read_filter = FilterReader(parts.settings)
+        self.scopes = parts.streams.deltas
+        self.key_check = KeyCheck(parts.keys.server, bearer=parts.answers.wire_format.reads_bearer)
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the stream. It lasts as long as the token counts. Raises HttpError (400, 429, 503)."""
+        wanted = self.read_filter(call)
+        scope = self.scopes.find(wanted, is_plain=wanted.is_plain, for_stream=True)
+        scope.renew()
+        key = self.key_check.read_key(call.key or b"")
+        return self.open(call, scope, "", partial(self.key_check.accepted.contains, key))
+
+
+SCRIPT = b"text/javascript; charset=utf-8"
+KEPT = b"public, max-age=3600"
+"""Any cache keeps the module for an hour. A browser may get another version than the proxy has: both know only events and ids."""
+SAFE = [(b"x-content-type-options", b"nosniff")]
+
+
+def read_module() -> bytes:
+    """Return the text of the module."""
+    return files("flagsvc.proxy").joinpath("static", "live.js").read_bytes()
+
+
+class LiveModule(Handler):
+    """GET live.js, without a key."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
+        self.headers = answers.headers(SCRIPT, KEPT, SAFE)
+        self.body = read_module()
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the module, or the 304 if the caller has it."""
+        return self.answers.respond(self.headers, call, self.body)

@@ -1,4 +1,4 @@
-"""Server-sent events: what the HTML standard says of each line, whatever pieces the bytes come in."""
+"""Server-sent events: what the HTML standard says of each line, for bytes in any pieces."""
 
 from __future__ import annotations
 

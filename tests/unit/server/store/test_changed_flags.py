@@ -21,7 +21,7 @@ def names(*given: object) -> frozenset[object]:
 
 
 def test_the_flags_of_all_commits_between() -> None:
-    """The names of the commits after the one revision, until the other; of none, nobody."""
+    """The names of the commits after the one revision, until the other; of no commit, no name."""
     changed = ChangedFlags()
     changed.note(5, events(ON, "a"))
     changed.note(6, [*events(ON, "b"), *events(STRATEGY, "b", "c")])
