@@ -15,7 +15,7 @@ from typing import Any
 
 from clients_browser import SCRIPTS, html
 
-from flagsvc.proxy.api.live import read_module
+from flagsvc.proxy.api.stream_routes import read_module
 from support import peers, processes
 from support.browser import NAME, Browser, browser
 from support.event_streams import count, wait_streams
