@@ -76,6 +76,8 @@ async def test_an_upstream_writes_down_what_it_is_sent() -> None:
     """An upstream records accepted payloads separately from all payloads."""
     upstream = RecordingUpstream()
     assert (await upstream.get_features(None)).body == b'{"version":2,"features":[]}'
+    with pytest.raises(UpstreamError, match="there is no stream"):
+        await upstream.follow_stream("", pytest.fail)
     upstream.faults = [UpstreamError("server", "x")]
     with pytest.raises(UpstreamError):
         await upstream.register({"n": 1})

@@ -77,7 +77,7 @@ def of(rows: Sequence[ProxyRoute]) -> pytest.MarkDecorator:
 
 
 FINITE = [row for row in ROUTES if row.media != "text/event-stream"]
-"""Routes whose answers end; test_wire_streams has the others."""
+"""Routes whose answers end; `tests/unit/proxy/api` has the others, in `test_streams.py` and `test_deltas.py`."""
 every = of(FINITE)
 keyed = of([row for row in FINITE if row.auth is not Auth.NONE])
 posted = of([row for row in ROUTES if row.body])

@@ -99,21 +99,26 @@ async def test_what_says_nothing_new_causes_no_poll() -> None:
         assert (len(server.polls), scene.notes.events["other"]) == (1, 1)
 
 
-async def test_an_event_that_comes_while_its_document_is_fetched_is_settled() -> None:
-    """There is no other poll for it."""
+@pytest.mark.parametrize("asked", [0, 1])
+async def test_an_event_that_comes_while_its_document_is_fetched_is_settled(asked: int) -> None:
+    """There is no other poll for it, unless another was requested meanwhile."""
     async with following() as scene:
         server = await opened(scene)
 
         async def tell_meanwhile(request: Request, reader: asyncio.StreamReader, writer: Writer) -> None:
             server.change(TWO)
             await until(lambda: scene.notes.events["unleash-updated"] == 1)
+            server.features = server.serve
+            if asked:
+                scene.source.poll_now()
             await server.serve(request, reader, writer)
 
         server.features = tell_meanwhile
         scene.source.poll_now()
         await until(lambda: scene.polling.serves == ["two"])
+        await polls(scene, 2 + asked)
         await scene.clock.advance(1)
-        assert len(server.polls) == 2
+        assert len(server.polls) == 2 + asked
 
 
 async def test_a_flood_of_events_is_one_poll_each_tenth_of_a_second() -> None:
@@ -150,14 +155,17 @@ async def test_a_replica_that_does_not_have_it_yet_is_asked_again_soon() -> None
 
 
 async def test_an_upstream_whose_etags_tell_no_ids() -> None:
-    """It has a document if that is new. The stream goes on after the last event."""
+    """It has a document if that is new; else it is asked again soon. The stream goes on after the last event."""
     async with following() as scene:
         scene.server.etag_of = lambda body: f'"{sum(body)}"'
         server = await opened(scene)
         assert "last-event-id" not in server.asked[0].headers
-        server.body = TWO
         server.send(event("unleash-updated", "99"))
         await polls(scene, 2)
+        assert scene.clock.sleeping == [AGAIN_S[0]]
+        server.body = TWO
+        await scene.clock.advance(AGAIN_S[0])
+        await polls(scene, 3)
         assert (scene.polling.serves, scene.clock.sleeping) == (["two"], [CALM_S])
         scene.loop.end()
         await until(lambda: 1.0 in scene.clock.sleeping)

@@ -23,7 +23,7 @@ from flagsvc.proxy.configuration import ConfigurationDocument
 from support import deltas
 from support.aio import until
 from support.deltas import Json, Listener, Twin
-from support.wirekit import KEY, TOKEN, TRANSPORTS, Answer, Opener, Wire, open_wire
+from support.wirekit import KEY, TOKEN, TRANSPORTS, Answer, Wire, open_wire
 
 DELTA, STREAM, FEATURES = "/api/client/delta", "/api/client/streaming", "/api/client/features"
 SPEC = {"unleash-client-spec": "5.2.0"}
@@ -76,10 +76,10 @@ def polled(answer: Answer) -> Twin:
     return Twin(answer.json()["features"], answer.json().get("segments", ()))
 
 
-def test_delta(opened: Opener) -> None:
+def test_delta() -> None:
     """Without a known entity tag there is one hydration, for a known tag there are the changes since, and for the newest 304. No
     cache keeps any of them. Documents that differ only in order or in other members are the same."""
-    wire = opened(document=BEFORE)
+    wire = make()
     first = get(wire, DELTA)
     old = str(first.header("etag"))
     assert first.header("cache-control") == "no-store" and old == f'"{int(old[1:-1])}"' and int(old[1:-1]) < 2**52
@@ -175,9 +175,9 @@ async def test_the_head_of_a_stream() -> None:
             assert (await ask(wire, path + query)).status == 400
 
 
-def test_head_and_compression_of_delta(opened: Opener) -> None:
+def test_head_and_compression_of_delta() -> None:
     """HEAD has the headers of the answer, and an answer worth it is compressed for those who accept that."""
-    wire = opened(document={"version": 2, "features": [feature(f"f{each}", "web") for each in range(100)]})
+    wire = make({"version": 2, "features": [feature(f"f{each}", "web") for each in range(100)]})
     plain = get(wire, DELTA)
     head = wire.ask("HEAD", DELTA, SPEC, key=TOKEN)
     assert (head.status, head.body, head.header("content-length")) == (200, b"", str(len(plain.body)))
@@ -202,10 +202,10 @@ async def test_streams_off_and_full() -> None:
 @pytest.mark.parametrize(
     ("offers", "streams", "query", "offered"), [(1, 5, "", 1), (0, 5, "", 0), (1, 0, "", 0), (1, 5, "?project=web", 0)]
 )
-def test_the_offer_of_a_stream(opened: Opener, offers: int, streams: int, query: str, offered: int) -> None:
+def test_the_offer_of_a_stream(offers: int, streams: int, query: str, offered: int) -> None:
     """The option has `/features` tell SDKs to open a stream: with a document, where there are streams, without a filter, because
     SDKs open streams without their filters."""
-    wire = opened(document=BEFORE, offer_streaming=bool(offers), max_streams=streams)
+    wire = make(offer_streaming=bool(offers), max_streams=streams)
     answer = get(wire, FEATURES + query)
     again = get(wire, FEATURES + query, {"if-none-match": str(answer.header("etag"))})
     assert (answer.header("fetch-mode") == "streaming") == bool(offered)
