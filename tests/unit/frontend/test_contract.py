@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import msgspec
 import pytest
 from sqlalchemy.exc import OperationalError
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.frontend.contract import make_frontend
+from flagsvc.frontend.contract import FrontendContract, make_frontend
 from flagsvc.http.call import Call
-from flagsvc.http.messages import Request
+from flagsvc.http.messages import Request, Response
+from flagsvc.http.parts import PartsResponse
 from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE
 from flagsvc.proxy.api.stream_routes import read_module
 from flagsvc.server.store.actors import ClientToken
@@ -314,3 +316,38 @@ def test_caches_are_bounded(client: AppClient) -> None:
 
         whole, part = asyncio.run(find())
     assert (whole, part) == (4 * 1024 * 1024, whole // SCOPED_CACHE_SHARE)
+
+
+async def ask_contract(contract: FrontendContract, method: bytes, target: str, **headers: str) -> Response:
+    """Return the response of the contract itself, which may be a stream."""
+    path, _, query = target.partition("?")
+    pairs = [(name.encode().replace(b"_", b"-"), value.encode()) for name, value in headers.items()]
+    body = b'{"context":{}}' if method == b"POST" else b""
+    checked = contract.admit(Request(method, path.encode(), query.encode(), pairs))
+    if isinstance(checked, Response):
+        return checked
+    answer = checked.handler.answer(checked, body)
+    return answer if isinstance(answer, Response) else await answer
+
+
+async def test_a_stream_lasts_as_long_as_its_token(client: AppClient) -> None:
+    """Tokens open streams by themselves, and by the ticket that they got. A token that is deleted ends both."""
+    with ThreadPoolExecutor(1) as threads:
+        contract = make_frontend(client.server, ServerOptions(ofrep=True), threads, threads)
+        json = {"content_type": "application/json", "content_length": "14"}
+        answer = await ask_contract(contract, b"POST", "/ofrep/v1/evaluate/flags", authorization=FRONTEND_SECRET, **json)
+        assert answer.status == 200, answer.body
+        url = msgspec.json.decode(answer.body)["eventStreams"][0]["endpoint"]["requestUri"]
+        assert (await ask_contract(contract, b"HEAD", url.replace("ticket=", "ticket=x"))).status == 401
+        by_ticket = await ask_contract(contract, b"GET", url)
+        by_token = await ask_contract(contract, b"GET", f"{PATH}/stream", authorization=FRONTEND_SECRET)
+        other = await ask_contract(contract, b"GET", f"{PATH}/stream", authorization=SHOP_SECRET)
+
+        def stay() -> list[bool]:
+            streams = (by_ticket, by_token, other)
+            return [each.parts.may_stay() for each in streams if isinstance(each, PartsResponse)]  # type: ignore[attr-defined]
+
+        assert stay() == [True] * 3
+        deleted = await asyncio.to_thread(client.ask, "DELETE", f"/api/admin/api-tokens/{FRONTEND_SECRET}", token=ADMIN_SECRET)
+        assert deleted.status == 200
+        assert stay() == [False, False, True]

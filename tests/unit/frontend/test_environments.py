@@ -130,6 +130,18 @@ async def test_few_environments_are_kept(scene: Scene, monkeypatch: pytest.Monke
     assert again is not first and scene.names(again) == ["first"]
 
 
+async def test_an_environment_that_ends_while_it_is_compiled(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for it gets the environment that takes its place, so no service answers that hears of no change."""
+    monkeypatch.setattr(contract, "MAX_ENVIRONMENTS", 1)
+    waiting, other = (asyncio.ensure_future(scene.environments.find(token(each))) for each in ("one", "two"))
+    await asyncio.sleep(0)
+    assert scene.environments.find_current(token("one")) is None, "the other has ended it"
+    other.cancel()
+    found = await waiting
+    assert scene.environments.find_current(token("one")) is found and scene.names(found) == ["first"]
+    assert len(scene.holders) == 3
+
+
 async def test_callers_with_streams_hear_of_a_commit(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """The change is compiled without being asked, and tried again while the database is away. Without streams nothing is."""
     monkeypatch.setattr(contract, "RETRY_S", 0.01)
