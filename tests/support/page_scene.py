@@ -7,6 +7,7 @@ import re
 from typing import Any
 from urllib.parse import urlencode
 
+from flagsvc.server.store.resources import users
 from flagsvc.testing import FakeClock
 from support import processes
 from support.flagservers import USER_SECRET, AppClient
@@ -40,6 +41,11 @@ class Visitor:
 
     def see(self, path: str, **headers: str) -> processes.Answer:
         return self.client.get(f"{PAGES}{path}", token=None, headers={"cookie": self.cookie, **headers})
+
+    def was_seen(self, name: str) -> bool:
+        """Return whether the database knows that a user was here."""
+        with self.client.server.store.reading() as tx:
+            return next(each["seenAt"] for each in users.list_with_roles(tx) if each["user"] == name) is not None
 
     def data(self, path: str) -> Any:
         """Get the data of a page."""

@@ -41,6 +41,14 @@ def test_a_personal_token_signs_in(client: AppClient) -> None:
     assert visitor.see("/flags").status == 200
 
 
+def test_signing_in_is_seen_at_once(client: AppClient) -> None:
+    """The database knows it before anything is saved later: that a link opened a session, and that a token was used."""
+    visitor = Visitor(client, None)
+    assert not visitor.was_seen("reader") and visitor.sign_in(link_of(client, 3)).status == 303 and visitor.was_seen("reader")
+    assert not visitor.was_seen("boss") and visitor.sign_in(USER_SECRET).status == 303 and visitor.was_seen("boss")
+    assert all(each["seenAt"] for each in visitor.data("/my-tokens")["tokens"])
+
+
 def test_nothing_else_signs_in(client: AppClient) -> None:
     """Another token is refused with a sentence that does not repeat the token. It makes no new revision."""
     before = client.server.store.revision()

@@ -55,6 +55,7 @@ def test_a_person_comes_in_without_a_form(client: AppClient) -> None:
     assert away.headers["location"] == "/ui/sign-in/header?next=%2Fhistory%3Fpage%3D2"
     answer = enter(visitor, "/sessions", **{"x-user": "writer"})
     assert answer.status == 200 and "writer (editor)" in answer.text and "the proxy in front" in answer.text
+    assert visitor.was_seen("writer")
 
 
 def test_the_header_counts_from_the_proxy_alone(client: AppClient) -> None:

@@ -43,7 +43,7 @@ def test_a_person_signs_in(scene: Scene) -> None:
     answer = scene.come_back(visitor, scene.provider.sign_in(address))
     assert (answer.status, answer.headers["location"]) == (303, "/ui/try?name=a")
     page = visitor.see("/sessions").text
-    assert "ada@flags.example (editor)" in page and "the provider" in page
+    assert "ada@flags.example (editor)" in page and "the provider" in page and visitor.was_seen("ada@flags.example")
     assert scene.role_of("ada@flags.example") == ("editor", [])
 
 

@@ -60,9 +60,9 @@ def typed(**fields: str) -> list[tuple[str, str]]:
 
 
 def test_the_form(pages: PageClient) -> None:
-    """It offers the environments, the fields that flags read, and their legal values."""
+    """It offers the environments, production first, the fields that flags read, and their legal values."""
     found = pages.data("/ui/try")
-    assert [(each["name"], each["ticked"]) for each in found["environments"]] == [("development", True), ("production", True)]
+    assert [(each["name"], each["ticked"]) for each in found["environments"]] == [("production", True), ("development", True)]
     assert [each["name"] for each in found["fields"]] == ["userId", "region"]
     assert found["fields"][1]["legal"] == ["eu", HOSTILE]
     page = pages.get("/ui/try?q=child")
@@ -75,7 +75,7 @@ def test_what_differs_comes_first(pages: PageClient) -> None:
     results = tried(pages, *typed(userId=USER))["results"]
     rows = {each["name"]: [cell["on"] for cell in each["cells"]] for each in results["flags"]}
     assert list(rows) == ["a", "c-always", "b"]
-    assert rows == {"a": [1, 0], "c-always": [1, 1], "b": [0, 0]}
+    assert rows == {"a": [0, 1], "c-always": [1, 1], "b": [0, 0]}
     assert (results["total"], results["on"], results["differ"]) == (3, 2, 1)
     assert [each["name"] for each in tried(pages, ("q", "ALW c"))["results"]["flags"]] == ["c-always"]
 
@@ -104,10 +104,10 @@ def test_answers_are_those_of_clients(pages: PageClient) -> None:
     snapshot = compile_document(document, CompileOptions()).snapshot
     wanted = [snapshot.decide(Context(user_id=each["userId"], properties=each["properties"]), "a")[0] for each in contexts]
     assert found["results"]["contexts"] == 100
-    assert found["why"]["places"][0]["each"] == wanted
+    assert found["why"]["places"][1]["each"] == wanted
     rows = {each["name"]: [cell["on"] for cell in each["cells"]] for each in found["results"]["flags"]}
-    assert rows["a"][0] == sum(wanted)
-    assert 0 < rows["a"][1] < rows["a"][0]
+    assert rows["a"][1] == sum(wanted)
+    assert 0 < rows["a"][0] < rows["a"][1]
     differing = next(each["line"] for each in found["results"]["flags"] if each["name"] == "a")
     assert wanted[differing] and not wanted[:differing].count(True) - sum(wanted[at] for at in range(differing) if at % 2)
 
@@ -116,7 +116,7 @@ def test_why(pages: PageClient) -> None:
     """One flag is explained whole: each step, bucket and share, what would turn it, and a link to each strategy."""
     fields = [*BOTH, *typed(userId=USER, region="us"), ("why", "0:a")]
     found = pages.post("/ui/try.json", fields).json()["why"]
-    development, production = found["places"]
+    production, development = found["places"]
     assert (development["enabled"], production["enabled"]) == (True, False)
     assert production["turning"] == ["with region eu it would be on"]
     [strategy] = [each for each in production["steps"] if each["kind"] == "strategy"]

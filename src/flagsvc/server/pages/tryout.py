@@ -24,7 +24,7 @@ from flagsvc.pages.forms import Form, read_whole
 from flagsvc.reasons.steps import RolloutStep, Step, StrategyStep, VariantStep, WholeExplanation, tell
 from flagsvc.reasons.whole import explain_whole
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.pages.flags import is_protected
+from flagsvc.server.pages.flags import is_protected, production_first
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.pages.problems import Problem
 from flagsvc.server.store.checks import Json
@@ -90,7 +90,8 @@ def evaluate(call: ApiCall) -> Answer:
 
 def list_environments(call: ApiCall) -> list[Json]:
     with call.store.reading() as tx:
-        return [{"name": each["name"], "protected": is_protected(each["type"])} for each in environments.list_plain(tx)]
+        known = production_first(environments.list_plain(tx))
+    return [{"name": each["name"], "protected": is_protected(each["type"])} for each in known]
 
 
 def form_of(call: ApiCall, typed: Typed, known: Sequence[Json]) -> Json:

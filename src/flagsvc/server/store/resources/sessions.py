@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from secrets import token_urlsafe
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select
+from sqlalchemy import Row, delete, insert, select, update
 
 from flagsvc.server.store.actors import ALL
 from flagsvc.server.store.checks import Json
@@ -19,6 +19,7 @@ from flagsvc.server.store.keyring import BY_TOKEN, IDLE_S, LINK, PERSONAL, SESSI
 from flagsvc.server.store.members import shown
 from flagsvc.server.store.resources import users
 from flagsvc.server.store.schema import tokens
+from flagsvc.server.store.schema import users as users_table
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
 
@@ -46,7 +47,7 @@ def _find(tx: Tx, secret: str) -> Row[Any] | None:
 def sign_in(tx: Tx, secret: str) -> str | None:
     """Return the secret of a new session for a personal token or a link; None if that is unknown or has expired.
 
-    A link is used up by this. The session ends with the token that opened it.
+    A link is used up by this, a token is used. The session ends with the token that opened it.
     """
     row = _find(tx, secret)
     if row is None:
@@ -54,6 +55,7 @@ def sign_in(tx: Tx, secret: str) -> str | None:
     if row.kind == LINK:
         tx.db.execute(delete(tokens).where(tokens.c.id == row.id))
         return open_session(tx, row.user_id, LINK)
+    tx.db.execute(update(tokens).where(tokens.c.id == row.id).values(seen_at=tx.now))
     return open_session(tx, row.user_id, opened_by(row.id), row.expires_at or FOREVER)
 
 
@@ -68,7 +70,7 @@ def close_sessions_of_token(tx: Tx, token: int) -> None:
 
 
 def open_session(tx: Tx, user: int, name: str, expires: datetime = FOREVER) -> str:
-    """Return the secret of a new session of a user. The oldest ones over MAX_SESSIONS end.
+    """Return the secret of a new session of a user, who is seen now. The oldest ones over MAX_SESSIONS end.
 
     `name` says what has opened it. It ends after SESSION_TIME, or when that expires.
     """
@@ -76,6 +78,7 @@ def open_session(tx: Tx, user: int, name: str, expires: datetime = FOREVER) -> s
     newest = select(tokens.c.id).where(*mine).order_by(tokens.c.id.desc()).limit(MAX_SESSIONS - 1)
     kept = list(tx.db.execute(newest).scalars())
     tx.db.execute(delete(tokens).where(*mine, (tokens.c.id.not_in(kept)) | (tokens.c.expires_at <= tx.now)))
+    tx.db.execute(update(users_table).where(users_table.c.id == user).values(seen_at=tx.now))
     return _insert(tx, SESSION, user, name, min(tx.now + SESSION_TIME, expires))
 
 
