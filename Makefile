@@ -83,8 +83,8 @@ test-interpreted: $(VENV)/.installed ## run the tests of single packages on the 
 	$(BIN)/python tests/support/coverage_floors.py .cache/coverage.json
 	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(WORKERS) -rsfE tests/property/test_property_front.py tests/property/test_property_tags.py tests/property/test_query_twin.py
 
-test-long: install ## run the long tests: differential (EDGE=PROGRAM: also beside Unleash Edge), fuzzing (FUZZ_SECONDS=60: seconds for each target), faults, kills
-	$(BIN)/python -m pytest -m long $(ARGS)
+test-long: install ## run the long tests: differential (EDGE=PROGRAM: also beside Unleash Edge), fuzzing (FUZZ_SECONDS=60: seconds for each target), faults, kills, twice the generated inputs
+	$(BIN)/python -m pytest -m 'long or hypothesis' --hypothesis-profile long $(ARGS)
 
 lint: $(VENV)/.installed ## run ruff: style and formatting
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -58,8 +58,9 @@ _passed = itertools.count(1)
 pytest_plugins = ("support.databases",)
 
 # A loaded machine is slow, not wrong; and the verdict on a change must not depend on luck: new examples are for by hand.
-settings.register_profile("flagsvc", deadline=None, derandomize=os.environ.get("CI") == "true")
-settings.register_profile("check", settings.get_profile("flagsvc"), max_examples=25)
+settings.register_profile("long", deadline=None, derandomize=os.environ.get("CI") == "true", max_examples=100)
+settings.register_profile("flagsvc", settings.get_profile("long"), max_examples=50)
+settings.register_profile("check", settings.get_profile("long"), max_examples=20)
 settings.load_profile("flagsvc")
 if settings.default is not None and settings.default.derandomize:
     forget_literals()

@@ -43,12 +43,12 @@ def test_a_long_name_that_many_variants_repeat_is_a_problem(count: int, in_strat
 
 
 def test_a_shared_segment_is_read_once() -> None:
-    """Strategies that list a segment a hundred thousand times take no longer than its constraints and the lists together."""
-    parts = [constraint("IN", field=f"f{number % 9}", values=[str(number)]) for number in range(20_000)]
-    listed = [strategy("default", segments=[1] * 10_000) for _ in range(10)]
+    """Strategies that list a segment fifty thousand times take no longer than its constraints and the lists together."""
+    parts = [constraint("IN", field=f"f{number % 9}", values=[str(number)]) for number in range(5_000)]
+    listed = [strategy("default", segments=[1] * 10_000) for _ in range(5)]
     started = time.monotonic()
     found = compiled_both_ways(feature("a", *listed), segments=[{"id": 1, "constraints": parts}])
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 10
     assert [compiled.problems for compiled in found] == [[], []]
 
 
