@@ -183,7 +183,9 @@ def test_callers_without_room(tmp_path: Path) -> None:
     refused, the memory stays, callers beside them are answered, and each open stream hears of the next change."""
     with small_proxy(tmp_path, FLAGSVC_MAX_STREAMS=str(OPEN), FLAGSVC_OFREP="true") as (port, program), ExitStack() as stack:
         proxy = Proxy(f"http://127.0.0.1:{port}/proxy", port, program, {"Authorization": KEY})
-        bulk = processes.ask(f"http://127.0.0.1:{port}/ofrep/v1/evaluate/flags", method="POST", headers=proxy.headers, body={})
+        bulk = processes.ask(
+            f"http://127.0.0.1:{port}/ofrep/v1/evaluate/flags", method="POST", headers=proxy.headers, body={"context": {}}
+        )
         url = bulk.json()["eventStreams"][0]["endpoint"]["requestUri"]
         paths = itertools.cycle(["/proxy/stream", url])
         listeners = [stack.enter_context(listening(f"{proxy.url}/stream", KEY)) for _ in range(OPEN)]
