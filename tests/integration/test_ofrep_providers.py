@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -270,6 +271,14 @@ def test_the_provider_for_browsers(upstream: FakeUpstream, streams: int) -> None
         assert chromium.run("client.getBooleanValue('off', true)") is True, "a flag that is gone is the code's default"
 
 
+STREAM = "/ofrep/v1/stream?"
+
+
+def tickets(chromium: Browser) -> list[str]:
+    """Return the ticket of each stream that the page has asked for."""
+    return [parse_qs(urlsplit(each).query)["ticket"][0] for each in chromium.requested() if STREAM in each]
+
+
 def statuses(chromium: Browser, path: str) -> list[int]:
     """Return the statuses of the answers from a path so far."""
     answers = [each["response"] for each in chromium.told("Network.responseReceived")]
@@ -298,8 +307,33 @@ def test_the_stream_of_the_provider_for_browsers(upstream: FakeUpstream) -> None
         chromium.open()
         chromium.take(0)
         chromium.wait(lambda: 304 in statuses(chromium, "/flags"), "a 304 for a page that is shown again")
-        streams = [each for each in chromium.requested() if "/ofrep/v1/stream?" in each]
-        assert streams and not [each for each in chromium.requested() if processes.KEY in each]
-        tickets = {ticket for each in streams for ticket in parse_qs(urlsplit(each).query)["ticket"]}
+        used = tickets(chromium)
+        assert used and not [each for each in chromium.requested() if processes.KEY in each]
         written = served.program.output() + again.program.output() + again.get("/internal-backstage/prometheus").text
-        assert "/ofrep/v1/stream" in written and not [each for each in {*tickets, processes.KEY} if each in written]
+        assert "/ofrep/v1/stream" in written and not [each for each in (*used, processes.KEY) if each in written]
+
+
+LATER = """
+import pathlib, time
+now, mark = time.time, pathlib.Path(__file__).with_name("later")
+time.time = lambda: now() + 200_000 * mark.exists()
+strategies = []
+"""
+"""Custom code of the proxy: once there is a file with this name, it is more than two days later for the proxy."""
+
+
+def test_a_ticket_that_has_expired(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """The stream of a page ends with its ticket, and the ticket opens no other. The provider asks again by itself, gets another
+    ticket, and hears of changes."""
+    (tmp_path / "code.py").write_text(LATER)
+    code = {"FLAGSVC_CUSTOM_STRATEGIES_FILE": str(tmp_path / "code.py")}
+    with proxy(upstream, **code) as served, page(root(served)) as chromium:
+        chromium.wait_for("window.told")
+        wait_streams(served, 1)
+        (tmp_path / "later").touch()
+        chromium.wait(lambda: 401 in statuses(chromium, STREAM), "the refusal of the ticket")
+        wait_streams(served, 2, "opened_total")
+        upstream.replace({"version": 2, "features": [flag("plain", enabled=False)]})
+        is_on(chromium, "plain", False)
+        first, *_, last = tickets(chromium)
+        assert first != last and count(served) == 1

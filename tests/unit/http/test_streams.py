@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from random import Random
 
 import pytest
@@ -114,6 +115,29 @@ async def test_a_version_that_comes_back_within_the_window_reaches_all() -> None
     await until(lambda: all(each.sent[-1].endswith(b">2\n\n") for each in callers))
 
 
+async def test_a_caller_that_is_ahead_hears_of_the_way_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller may be brought to a version that is announced later. If that never is, the caller is brought back."""
+    channel = make()
+    caller = open_stream(channel)
+    with monkeypatch.context() as ahead:
+        ahead.setattr(channel, "bring", lambda known: ("3", b"1>3\n\n"))
+        channel.announce("2")
+    channel.announce("2")
+    assert caller.sent[1:] == [b"1>3\n\n", b"3>2\n\n"]
+
+
+async def test_a_version_that_changes_nothing_for_a_caller_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The metrics do not count it, and the heartbeat is a comment as always."""
+    channel = make()
+    caller = open_stream(channel)
+    monkeypatch.setattr(channel, "tell", lambda known: b"")
+    caller.full = True
+    channel.announce("2")
+    caller.full = False
+    caller.subscriber.beat(0.0)
+    assert caller.sent[1:] == [BEAT] and channel.streams.told == 0
+
+
 @pytest.mark.parametrize(
     ("count", "window_ms", "seconds"), [(100, None, 0), (101, None, 0.0101), (10_000, None, 1), (10**6, None, 10), (1, 500, 0.5)]
 )
@@ -156,14 +180,14 @@ async def test_a_long_text_reaches_few_callers_at_a_time(monkeypatch: pytest.Mon
 
 
 async def test_a_caller_that_reads_slowly_has_the_time_that_it_needs() -> None:
-    """While it reads a long text, no heartbeat drops it. LATE_BEATS heartbeats after it stopped it is dropped."""
+    """While it reads a long text, no heartbeat drops it. LATE_BEATS heartbeats in a row after it stopped it is dropped."""
     channel = make()
     caller = open_stream(channel)
     caller.full = True
     for caller.unread in range(5000, 0, -1000):
         caller.subscriber.beat(0.0)
         assert not caller.ended and caller.sent[1:] == []
-    for _ in range(LATE_BEATS):
+    for caller.full in (*[True] * (LATE_BEATS - 1), False, *[True] * LATE_BEATS):
         assert not caller.ended
         caller.subscriber.beat(0.0)
     assert caller.ended and channel.streams.dropped == 1
@@ -181,6 +205,18 @@ async def test_a_mistake_with_one_caller_leaves_the_others() -> None:
 
 def fail() -> bool:
     raise ZeroDivisionError
+
+
+async def test_a_mistake_while_callers_are_told_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All others are told of this change, and of the next one."""
+    channel = make(StreamLimits(window_ms=20))
+    callers = [open_stream(channel) for _ in range(20)]
+    monkeypatch.setattr(callers[0], "is_full", fail)
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    for version in ("2", "3"):
+        with suppress(ZeroDivisionError):
+            channel.announce(version)
+        await until(lambda: all(each.subscriber.told == version for each in callers[1:]))  # noqa: B023
 
 
 async def test_heartbeats_reach_every_caller_and_end_with_the_last() -> None:

@@ -293,6 +293,13 @@ async def test_a_stream_that_ends_again_and_again_is_opened_after_growing_pauses
         await until(lambda: 2.0 in scene.clock.sleeping)
 
 
+@pytest.mark.parametrize(("wish_ms", "pause"), [(0, follower_module.RETRY_S), (10**7, follower_module.CEILING_S)])
+async def test_the_pause_that_a_stream_asks_for_has_limits(wish_ms: int, pause: float) -> None:
+    """A stream cannot have the proxy come back at once, nor stay away."""
+    async with following(then_close(STREAM_HEAD + chunk(b"retry: %d\n\n" % wish_ms) + b"0\r\n\r\n")) as scene:
+        await until(lambda: sum(scene.ends.values()) == 1 and pause in scene.clock.sleeping)
+
+
 async def test_a_stream_that_something_holds_back_is_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     """Something between the two may collect what is sent. Until a byte comes, and after two silent streams, polls go on."""
     monkeypatch.setattr(upstream_module, "SILENCE_S", 0.2)
@@ -310,7 +317,7 @@ async def test_a_stream_that_something_holds_back_is_no_stream(monkeypatch: pyte
 
 
 async def test_a_stream_that_does_not_tell_of_changes_is_no_stream() -> None:
-    """One change may be found by a poll before it is told. After two in a row the stream is closed, and not asked for soon."""
+    """One change may be found by a poll before it is told. After two in a row the stream is closed, and asked for much later."""
     async with following() as scene:
         server = await opened(scene)
         server.change(document("told"))
@@ -334,6 +341,9 @@ async def test_a_stream_that_does_not_tell_of_changes_is_no_stream() -> None:
         assert (scene.polling.serves, scene.notes.why) == (["two"], "the stream did not tell of changes")
         await scene.clock.advance(60)
         assert len(server.asked) == 1
+        await scene.clock.advance(follower_module.NOT_OFFERED_S[AUTO])
+        await until(lambda: server.streams and scene.source.calm_s)
+        assert (len(server.asked), scene.ends) == (2, {"behind": 1}), "the next stream has told of all so far"
 
 
 async def test_a_document_that_is_not_accepted_is_told_once() -> None:
