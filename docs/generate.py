@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from flagsvc.core.extras import PACKAGE
+from flagsvc.http.counts import BOUNDS
 from flagsvc.http.metrics import MetricRow
 from flagsvc.proxy.api.metrics import ENVIRONMENT, KEPT, PROCESS, SERVED, SPECIFIED, Sources
 from flagsvc.server.api.operations import OWN
@@ -227,12 +228,16 @@ def metrics() -> str:
         [
             "# Metrics",
             "",
-            "What `GET /proxy/internal-backstage/prometheus` has, and `/metrics` at `adminAddress`, in Prometheus text format.",
+            "What `GET /proxy/internal-backstage/prometheus` has, and `/metrics` at `adminAddress`, in Prometheus text format,",
+            "or as OpenMetrics if `Accept` asks for it.",
             "With `adminAddress` the callers' port answers 404; before the first configuration only `adminAddress` answers.",
             "`make docs` writes this page. No label comes from a caller: routes are templates, no toggle, context or key is named.",
             "",
             "¹ Only with [several environments](../how-to/serve-several-environments.md): the name of the environment; empty for",
             "what belongs to none, such as requests with a key that opens nothing.",
+            "",
+            f"The buckets of every histogram end at {', '.join(f'{bound:g}' for bound in BOUNDS)} seconds. A text has the",
+            "samples `_bucket`, `_sum` and `_count` of each.",
             "",
             *(*head, *map(proxy_metric, SPECIFIED)),
             "",

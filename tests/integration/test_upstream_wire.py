@@ -384,3 +384,23 @@ async def test_a_circle_of_redirects_ends() -> None:
         server.script(reply(302, location="/api/client/features"))
         assert (await fault(upstream)).status == 302
     assert len(server.requests) == 6
+
+
+async def test_requests_are_counted() -> None:
+    """Each has its name, and how it ended; a second try of the address is one request. The bytes are those on the wire."""
+    packed = gzip.compress(DOCUMENT * 1000)
+    async with session("") as (server, upstream):
+        server.script(reply(404), reply(200, packed, content_encoding="gzip"), reply(503), reply(202), reply(401))
+        assert (await upstream.get_features(None)).body == DOCUMENT * 1000
+        await fault(upstream)
+        await upstream.send_metrics({})
+        with pytest.raises(UpstreamError):
+            await upstream.register({})
+        found = {labels: sum(each.counts) for labels, each in upstream.calls.durations.items()}
+        assert found == {
+            ("features", "ok"): 1,
+            ("features", "server"): 1,
+            ("usage", "ok"): 1,
+            ("registration", "unauthorized"): 1,
+        }
+        assert len(packed) < upstream.calls.received < len(packed) + 1000

@@ -10,6 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
+from flagsvc.http import contract
+from flagsvc.proxy.api import service
 from flagsvc.testing import turns
 from support.aio import until
 from support.fake_upstream import METRICS, fake_upstream
@@ -236,9 +238,11 @@ async def test_tokens_appear_nowhere() -> None:
         assert "hidden" not in page.text + str(page.headers), page.text
 
 
-async def test_the_access_log() -> None:
+async def test_the_access_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that waited for its token has one line, with its status and the time that it took."""
     async with token_scene(access_log=True, use_json_logger=True, token_lookup_rate=1) as scene:
+        for module in (contract, service):
+            monkeypatch.setattr(module, "monotonic", scene.clock.monotonic)
         await scene.clock.advance(5)
         assert await scene.status("/proxy", UNKNOWN) == 401
         asking = asyncio.ensure_future(scene.status("/proxy", FRONT))

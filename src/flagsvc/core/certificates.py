@@ -10,6 +10,7 @@ import ssl
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias
 
 from flagsvc.core import files
@@ -17,6 +18,10 @@ from flagsvc.core.errors import ConfigurationError
 
 MAX_BYTES = 4 * 1024 * 1024
 """The most bytes that are read of a file. The authorities of a whole system need a twentieth of it."""
+END = "-----END CERTIFICATE-----"
+"""The end of a certificate in PEM. The first one of a file is that of the server."""
+VERSION_TAG, SHORT_TIME_TAG, LONG_FORM = 0xA0, 0x17, 0x80
+"""Of DER: the tag of a version, the tag of a time with two digits of the year, and the bit of a length in several bytes."""
 CERTIFICATE, KEY, ENCRYPTED = b"-----BEGIN CERTIFICATE", b"PRIVATE KEY-----", b"ENCRYPTED"
 
 FilesStamp: TypeAlias = tuple[tuple[int, ...] | None, ...]
@@ -51,6 +56,15 @@ class CertificateFiles:
         except ConfigurationError as error:
             traceback.clear_frames(error.__traceback__)  # the frames hold the key
             raise
+
+    def find_expiry(self) -> float | None:
+        """Return when the certificate ends, in seconds since the epoch; None if the file cannot be read now."""
+        try:
+            text = read_file(self.names.cert, self.cert).decode("latin-1")
+            first = text[text.index(CERTIFICATE.decode()) : text.index(END)] + END
+            return read_expiry(ssl.PEM_cert_to_DER_cert(first))
+        except (ConfigurationError, ValueError, IndexError):
+            return None
 
     def _load(self, context: ssl.SSLContext) -> None:
         certificate = read_file(self.names.cert, self.cert)
@@ -93,6 +107,32 @@ class CertificateFiles:
     def _key_source(self) -> tuple[str, str]:
         """The path of the file with the key, and the name of its option."""
         return (self.cert, self.names.cert) if self.key is None else (self.key, self.names.key)
+
+
+def read_expiry(certificate: bytes) -> float:
+    """Return when a certificate in DER ends, in seconds since the epoch (RFC 5280, 4.1). Raises ValueError and IndexError."""
+    [(_, whole)] = read_elements(certificate)
+    fields = read_elements(read_elements(whole)[0][1])
+    validity = fields[4 if fields[0][0] == VERSION_TAG else 3][1]
+    tag, text = read_elements(validity)[1]
+    digits = text.decode("ascii")
+    if tag == SHORT_TIME_TAG:
+        digits = ("20" if digits < "50" else "19") + digits
+    return datetime.strptime(digits, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC).timestamp()
+
+
+def read_elements(data: bytes) -> list[tuple[int, bytes]]:
+    """Return the elements of a sequence in DER, each with its tag and content. Raises IndexError if the data are cut off."""
+    found: list[tuple[int, bytes]] = []
+    at = 0
+    while at < len(data):
+        tag, size, at = data[at], data[at + 1], at + 2
+        if size & LONG_FORM:
+            digits = size - LONG_FORM
+            size, at = int.from_bytes(data[at : at + digits]), at + digits
+        found.append((tag, data[at : at + size]))
+        at += size
+    return found
 
 
 def load_authorities(context: ssl.SSLContext, name: str, path: str) -> None:

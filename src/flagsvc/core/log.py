@@ -305,10 +305,12 @@ class OutageLog:
     A failure of the same kind and status as the last one is written at level debug, a different failure at level warn. A refused
     token is written at level error, because only a person can fix it. The recovery is written at level warn: a log that shows that
     an outage began also shows that it ended. With `is_quiet` all of this is written at level info, because nothing is worse for it.
+    `failures` counts all of them.
     """
 
     def __init__(self, log: Logger, failed: str, recovered: str, *, is_quiet: bool = False) -> None:
         """Take the logger, and the events to write for a failure and for the recovery."""
+        self.failures = 0
         self._log = log
         self._is_quiet = is_quiet
         self._failed = failed
@@ -317,6 +319,7 @@ class OutageLog:
 
     def log_failure(self, error: Exception) -> None:
         """Write a failure: at level debug if it is of the same kind as the last one."""
+        self.failures += 1
         kind = error.kind if isinstance(error, UpstreamError) else type(error).__name__
         status = error.status if isinstance(error, UpstreamError) else None
         write_change = self._log.error if kind == "unauthorized" else self._log.warn

@@ -35,6 +35,7 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.messages import OPTIONS, HttpError, Response
 from flagsvc.http.metrics import UNMATCHED, method_label
 from flagsvc.http.openapi import Operation
+from flagsvc.http.parts import PartsResponse
 from flagsvc.http.reports import CLIENT_METRICS, MAX_NAME_LENGTH, ReportedUsage, cut
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
@@ -495,7 +496,7 @@ class FrontendContract(Contract):
         endpoint = call.endpoint
         sent = method_label(call.request.method)
         route, method = (UNMATCHED, sent) if endpoint is None else (endpoint.counts.route, endpoint.counts.method)
-        self._server.counts.add((route, method, response.status))
+        self._server.counts.add(method, route, response.status, 0.0 if isinstance(response, PartsResponse) else call.started)
         return response
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 
 from mypy_extensions import i64, mypyc_attr
 
+from flagsvc.http.counts import StatusCounts
 from flagsvc.http.keys import KeyCheck
 from flagsvc.http.media import PLAIN, Media
 from flagsvc.http.messages import HttpError, Request, Response
@@ -63,35 +64,6 @@ HEADERS: Final[dict[bytes, int]] = {
 """The headers that the service reads. The name of the client key's header is an option."""
 
 
-class StatusCounts:
-    """How often one method of one route was answered with each status. The labels come from the route table, never from callers."""
-
-    def __init__(self, method: str, route: str) -> None:
-        self.method = method
-        self.route = route
-        self.statuses: dict[int, int] = {}
-
-    def add(self, status: int) -> None:
-        self.statuses[status] = self.statuses.get(status, 0) + 1
-
-
-class RouteCounts:
-    """The counts of every route. Services that share them count together."""
-
-    def __init__(self) -> None:
-        self.every: list[StatusCounts] = []
-        self.known: dict[str, StatusCounts] = {}
-
-    def of(self, method: str, route: str) -> StatusCounts:
-        name = f"{method} {route}"
-        found = self.known.get(name)
-        if found is None:
-            found = StatusCounts(method, route)
-            self.known[name] = found
-            self.every.append(found)
-        return found
-
-
 class Call:
     """A request: the facts of its head, and its endpoint.
 
@@ -101,6 +73,7 @@ class Call:
     `depth` is the deepest allowed nesting of its JSON. `huge` tells that the body is so large that the connection should be closed
     and not drained. `handler` answers the call: the contract, or what the contract has chosen. `key_pending` tells that the key is
     checked later, after the body has arrived, and `is_counted` that the request counts for the rate of its address already.
+    `started` is the moment of `time.monotonic` when the head was there.
     """
 
     def __init__(self, request: Request) -> None:

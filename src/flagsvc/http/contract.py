@@ -6,11 +6,13 @@ The HTTP/1.1 connection, the adapter for ASGI servers and tests use it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from time import monotonic
 
 from mypy_extensions import mypyc_attr
 
 from flagsvc.core.log import Logger
 from flagsvc.http.call import Call, Handler
+from flagsvc.http.counts import Traffic
 from flagsvc.http.messages import Request, Response
 from flagsvc.http.reached_limits import Reached
 from flagsvc.http.token_buckets import network_of
@@ -22,20 +24,30 @@ class Contract(Handler, ABC):
     """Answers requests. None of its methods raises.
 
     `headers` has the kind of each header that is read, by its name in lower case. `header_limit` and `query_limit` are in bytes.
-    `reached` counts refusals by limit. Unexpected errors are written to `log`.
+    `reached` counts refusals by limit, and `traffic` what connections do. Unexpected errors are written to `log`.
     """
 
-    def __init__(self, headers: dict[bytes, int], header_limit: int, query_limit: int, reached: Reached, log: Logger) -> None:
+    def __init__(
+        self,
+        headers: dict[bytes, int],
+        header_limit: int,
+        query_limit: int,
+        reached: Reached,
+        log: Logger,
+        traffic: Traffic | None = None,
+    ) -> None:
         self.headers = headers
         self.header_limit = header_limit
         self.query_limit = query_limit
         self.reached = reached
         self.log = log
+        self.traffic = Traffic() if traffic is None else traffic
 
     def admit(self, request: Request) -> Call | Response:
         """Return the call of a request, or the answer if its head already decides that."""
         call = Call(request)
         call.handler = self
+        call.started = monotonic()
         try:
             call.read(self.headers)
             call.use_spare_key()

@@ -207,7 +207,12 @@ def make_server(
     tls: Tls | None,
     lines: Sequence[Notice],
 ) -> UvicornServer:
-    """Return the server of a program. At the end of the process it drains the application and the connections."""
+    """Return the server of a program. At the end of the process it drains the application and the connections.
+
+    The metrics tell when the certificate of `tls` ends.
+    """
+    if tls is not None:
+        get_contract().traffic.find_expiry = lambda: tls.expiry
     protocol = ConnectionFactory(get_contract, make_connection_limits(options, app.log))
 
     def drain() -> None:

@@ -239,21 +239,21 @@ class ParentProcess:
         await self.worker_pool.gather_counts()
         return self.worker_pool.metric_sums.total(readings(self.generations.sources))
 
-    async def gather_metrics(self) -> bytes:
-        """Return the present metrics of all processes."""
+    async def gather_metrics(self, is_open: bool = False) -> bytes:
+        """Return the present metrics of all processes, as OpenMetrics if `is_open`."""
         await self.worker_pool.gather_counts()
-        return self.render_metrics()
+        return self.render_metrics(is_open)
 
     def drain(self) -> None:
         """Fail readiness, here and in the workers."""
         self.generations.drain()
         self.worker_pool.drain()
 
-    def render_metrics(self) -> bytes:
+    def render_metrics(self, is_open: bool) -> bytes:
         sources = self.generations.sources
         total = self.worker_pool.metric_sums.total(readings(sources))
         processes = collect_process_metrics(self.worker_pool.pids())
-        return exposition(sources, present(total, sources), processes)
+        return exposition(sources, present(total, sources), processes, is_open=is_open)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle a signal to end."""

@@ -53,7 +53,8 @@ class CurrentContext(ssl.SSLContext):
 
 
 class Tls:
-    """The TLS of one process. `context` is for servers, and a handshake may take `handshake_s` seconds.
+    """The TLS of one process. `context` is for servers, and a handshake may take `handshake_s` seconds. `expiry` is the end of the
+    certificate in seconds since the epoch; None if it is not known.
 
     While this is entered, the files are checked every `check_interval_s` seconds, unless that is 0.
     """
@@ -71,6 +72,7 @@ class Tls:
         self.handshake_s = float(options.tls_handshake_timeout)
         self.context = CurrentContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.current = self._read()
+        self.expiry = self._certificate.find_expiry()
 
     def _read(self) -> ssl.SSLContext:
         """Return a context with the present content of the files. Raises ConfigurationError."""
@@ -99,6 +101,7 @@ class Tls:
         with self._lock:
             try:
                 self.context.current = self._read()
+                self.expiry = self._certificate.find_expiry()
             except ConfigurationError as error:
                 self._log.error("the new TLS files are refused", error=error)
                 return False

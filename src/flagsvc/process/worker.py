@@ -184,7 +184,8 @@ class Worker:
         self.generations = self.told.generations
         self.tls = make_tls(setup.options, setup.log, setup.options.watch_interval)
         if self.tls is not None:
-            setup.loops["tls"] = self.tls
+            setup.loops["tls"] = tls = self.tls
+            self.generations.entrance.traffic.find_expiry = lambda: tls.expiry
         contract = self.generations.entrance
         self.front = ConnectionFactory(lambda: contract, make_connection_limits(setup.options, setup.log))
         self.link.count_answered = lambda: self.front.answered

@@ -11,9 +11,11 @@ import json
 import platform
 import re
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, wraps
+from time import monotonic
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote, urlencode
 
 from flagsvc.core.certificates import WatchedFiles
@@ -23,11 +25,13 @@ from flagsvc.core.log import Logger, describe_error
 from flagsvc.core.version import VERSION
 from flagsvc.http.client.addresses import MOST_REDIRECTS, REDIRECTS, base_of, redirected, shown
 from flagsvc.http.client.answers import Answer, Fetched, Limits, Sink, failure
+from flagsvc.http.client.connection import ignore
 from flagsvc.http.client.event_stream import is_event_stream
 from flagsvc.http.client.outbound import Outbound
 from flagsvc.http.client.sealing import sealed
 from flagsvc.http.client.transport import Transport
 from flagsvc.http.client.trust import Trust
+from flagsvc.http.counts import Calls
 from flagsvc.http.streams import EVENT_STREAM
 from flagsvc.settings.network import is_gitlab
 
@@ -108,8 +112,34 @@ class UpstreamSettings:
         return [*((name, value) for name, value in single if value), *tags]
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+Send = Callable[Concatenate["Upstream", P], Coroutine[Any, Any, T]]
+WORKED = "ok"
+
+
+def counted(request: str) -> Callable[[Send[P, T]], Send[P, T]]:
+    """Count each call of a method, under the name of a request, with its time and how it ends."""
+
+    def decorate(method: Send[P, T]) -> Send[P, T]:
+        @wraps(method)
+        async def call(self: Upstream, /, *given: P.args, **named: P.kwargs) -> T:
+            began, outcome = monotonic(), WORKED
+            try:
+                return await method(self, *given, **named)
+            except UpstreamError as error:
+                outcome = error.kind
+                raise
+            finally:
+                self.calls.add(request, outcome, monotonic() - began)
+
+        return call
+
+    return decorate
+
+
 class Upstream:
-    """The upstream's client API: `get_features`, `follow_stream`, `register`, `send_metrics`.
+    """The upstream's client API: `get_features`, `follow_stream`, `register`, `send_metrics`. `calls` counts them.
 
     Every failure is an UpstreamError. Neither it nor its traceback contains the token. The address is used as it was given. If
     that answers 404 or a web page, the address with `/api` is tried once. The first address that works is kept.
@@ -117,6 +147,7 @@ class Upstream:
 
     def __init__(self, options: UpstreamSettings, *, clock: Clock, log: Logger) -> None:
         """Take the options. No connection is opened yet. Raises ConfigurationError for a URL or token that no request can carry."""
+        self.calls = Calls()
         self._options = options
         self._clock = clock
         self._log = log
@@ -129,6 +160,7 @@ class Upstream:
         self._files = WatchedFiles(options.trust.paths)
 
     @sealed
+    @counted("features")
     async def get_features(self, etag: str | None) -> Fetched:
         """Return the configuration document, or that the document with `etag` is still current. Raises UpstreamError."""
         headers = [("unleash-interval", b"%d" % self._options.refresh_interval)]
@@ -165,16 +197,19 @@ class Upstream:
             raise UpstreamError("unexpected", f"{NO_STREAM}: another kind of answer from `{shown(url)}`", status=200)
 
     @sealed
+    @counted("registration")
     async def register(self, payload: Mapping[str, object]) -> None:
         """Send a registration. Raises UpstreamError unless the upstream accepts it."""
         await self._post(REGISTER, payload)
 
     @sealed
+    @counted("usage")
     async def send_metrics(self, payload: Mapping[str, object]) -> None:
         """Send usage metrics. Raises UpstreamError unless the upstream accepts them."""
         await self._post(METRICS, payload)
 
     @sealed
+    @counted("tokens")
     async def validate(self, tokens: Sequence[str]) -> list[object]:
         """Return the upstream's entries of those tokens that it knows. Raises UpstreamError.
 
@@ -266,7 +301,7 @@ class Upstream:
 
     def _make(self) -> asyncio.Task[Transport]:
         options = self._options
-        making = asyncio.to_thread(open_transport, self._given, self._proxy, options.trust, options.limits)
+        making = asyncio.to_thread(open_transport, self._given, self._proxy, options.trust, options.limits, self.calls.receive)
         return asyncio.create_task(making)
 
     async def _renew(self, old: asyncio.Task[Transport]) -> None:
@@ -347,9 +382,14 @@ async def download(url: str, *, authorization: str | None, trust: Trust, outboun
     return answer.body
 
 
-def open_transport(url: str, proxy: str | None, trust: Trust, limits: Limits) -> Transport:
-    """Return the connections to the origin of `url`. For https it reads the trusted authorities, so call it in a thread."""
-    return Transport(shown(url), proxy=proxy, trust=trust, limits=limits)
+def open_transport(
+    url: str, proxy: str | None, trust: Trust, limits: Limits, receive: Callable[[int], object] = ignore
+) -> Transport:
+    """Return the connections to the origin of `url`, which tell `receive` the number of bytes that arrive.
+
+    For https it reads the trusted authorities, so call it in a thread.
+    """
+    return Transport(shown(url), proxy=proxy, trust=trust, limits=limits, receive=receive)
 
 
 def common_headers(options: UpstreamSettings) -> list[Header]:

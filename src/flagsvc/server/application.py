@@ -28,6 +28,7 @@ from flagsvc.core.notices import Notice
 from flagsvc.http.call import Call
 from flagsvc.http.client.sealing import sealed
 from flagsvc.http.contract import Contract
+from flagsvc.http.counts import Traffic
 from flagsvc.http.messages import HEAD, JSON, TEXT, Response
 from flagsvc.http.reached_limits import Reached
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
@@ -119,11 +120,12 @@ def open_runtime(
     make_frontend: MakeFrontend | None = None,
     *,
     metrics_apart: bool = False,
+    traffic: Traffic | None = None,
 ) -> ServerRuntime:
     """Open and start the parts of a flag server. `url` is the server's public address, empty if unknown.
 
     `make_frontend` makes the frontend API; without it there is none. `metrics_apart` tells that operators have an address of their
-    own, so that callers get no metrics.
+    own, so that callers get no metrics. `traffic` counts what connections do.
 
     Raises DatabaseError if the database cannot be used, and SeedError if the seed file cannot.
     """
@@ -152,25 +154,31 @@ def open_runtime(
             metrics_apart=metrics_apart,
             caller_streams=make_caller_streams(options),
             offers_streaming=options.offer_streaming and options.max_streams > 0,
+            traffic=traffic or Traffic(),
         )
         resources.callback(server.renewal.close)
         announce_news(server)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
         resources.callback(start_sender(server, reach).close)
         resources.callback(WritabilityThread(store.look, store.probe, store.writability).close)
-        pipeline = Pipeline(
-            (*ROUTES, *PAGE_ROUTES),
-            server,
-            body_limit=options.body_limit,
-            header_limit=options.header_limit,
-            error_page=partial(error_page, options.base_path),
-        )
+        pipeline = make_pipeline(server, options)
         frontend = None if make_frontend is None else partial(make_frontend, server, options)
         contract = FlagServerContract(pipeline, frontend)
         resources.callback(contract.close)
         operators = FlagServerContract(Pipeline(ADMIN, server, body_limit=options.body_limit, header_limit=options.header_limit))
         resources.callback(operators.close)
         return ServerRuntime(server, contract, operators, notices, resources.pop_all())
+
+
+def make_pipeline(server: ApiContext, options: ServerOptions) -> Pipeline:
+    """Return what checks and answers requests of callers."""
+    return Pipeline(
+        (*ROUTES, *PAGE_ROUTES),
+        server,
+        body_limit=options.body_limit,
+        header_limit=options.header_limit,
+        error_page=partial(error_page, options.base_path),
+    )
 
 
 def announce_news(server: ApiContext) -> None:
@@ -402,6 +410,7 @@ class FlagServer:
             self._url,
             self._make_frontend,
             metrics_apart=self._metrics_apart,
+            traffic=self._closed.traffic,
         )
 
     def drain(self) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import ssl
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import trustme
 
 from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames, WatchedFiles, load_authorities, stamp_files
 from flagsvc.core.errors import ConfigurationError
@@ -122,3 +124,24 @@ def test_a_link_counts_as_what_it_leads_to(tmp_path: Path) -> None:
     link.symlink_to("two")
     states.append(stamp_files([str(link)]))
     assert len(set(states)) == 3 and states[1] == (None,)
+
+
+@pytest.mark.parametrize(
+    "ends", [datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC), datetime(2049, 12, 31, tzinfo=UTC), datetime(2050, 1, 1, tzinfo=UTC)]
+)
+def test_when_a_certificate_ends(tmp_path: Path, ends: datetime) -> None:
+    """The end is that of the first certificate of the file. From 2050 on, its text has four digits of the year."""
+    issued = trustme.CA().issue_cert("127.0.0.1", not_after=ends)
+    chain = b"".join(each.bytes() for each in (*issued.cert_chain_pems, *trustme.CA().issue_cert("other").cert_chain_pems))
+    path = tmp_path / "pair.pem"
+    path.write_bytes(b"# a comment\n" + chain)
+    assert CertificateFiles(NAMES, str(path)).find_expiry() == ends.timestamp()
+
+
+@pytest.mark.parametrize("text", ["", "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n", None])
+def test_the_end_of_what_is_no_certificate(tmp_path: Path, text: str | None) -> None:
+    """It is not known, and neither is that of a file that is gone."""
+    path = tmp_path / "pair.pem"
+    if text is not None:
+        path.write_text(text)
+    assert CertificateFiles(NAMES, str(path)).find_expiry() is None

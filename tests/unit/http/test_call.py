@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.http.call import HEADERS, KEY, LONGEST_READ, Call, RouteCounts
+from flagsvc.http.call import HEADERS, KEY, LONGEST_READ, Call
 from flagsvc.http.messages import Headers, HttpError, Request
 
 TABLE = {**HEADERS, b"authorization": KEY}
@@ -68,13 +68,3 @@ def test_a_length_that_is_no_number() -> None:
     with pytest.raises(HttpError) as caught:
         call((b"content-length", b"+1")).has_body()
     assert caught.value.status == 400
-
-
-def test_counts_by_route() -> None:
-    """One method of one route counts each status for all callers. The tallies are in the order of the first question."""
-    counts = RouteCounts()
-    first, other = counts.of("GET", "/a"), counts.of("POST", "/a")
-    for status in (200, 200, 304):
-        counts.of("GET", "/a").add(status)
-    assert counts.of("GET", "/a") is first and first.statuses == {200: 2, 304: 1} and other.statuses == {}
-    assert [(each.method, each.route) for each in counts.every] == [("GET", "/a"), ("POST", "/a")]

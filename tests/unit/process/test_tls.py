@@ -70,7 +70,8 @@ async def changes(folder: Path) -> None:
         written(folder, "a.pem", OURS.issue().both)
         assert tls.reload()
         after = await call(port, caller)
-        assert before is not None and after is not None and serial(before) != serial(after)
+        assert after is not None and tls.expiry == ssl.cert_time_to_seconds(str((after.getpeercert() or {})["notAfter"]))
+        assert before is not None and serial(before) != serial(after)
         assert not reader.at_eof()  # what was begun goes on
         writer.close()
         written(folder, "a.pem", "nothing")

@@ -32,6 +32,10 @@ Keep = Callable[[int, Mapping[str, str]], Sink | None]
 """Makes what takes a body from the status and the headers; None if the body is not needed."""
 
 
+def ignore(size: int) -> None:
+    """Do nothing."""
+
+
 class BrokenError(Exception):
     """A connection failed or ended. The message says why, and `kind` is that of the UpstreamError.
 
@@ -168,10 +172,14 @@ class Exchange:
 
 
 class ClientConnection(asyncio.Protocol):
-    """A connection to the origin or to an outbound proxy. `since` is when its last exchange ended, in the loop's time."""
+    """A connection to the origin or to an outbound proxy. `since` is when its last exchange ended, in the loop's time.
+
+    `receive` is told the number of bytes that arrive.
+    """
 
     def __init__(self) -> None:
         self.since = 0.0
+        self.receive: Callable[[int], object] = ignore
         self._transport: asyncio.Transport | None = None
         self._exchange: Exchange | None = None
         self._waiting = b""
@@ -186,6 +194,7 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Handle received bytes; many are parsed in pieces. Unrequested bytes end the connection."""
+        self.receive(len(data))
         if self._waiting:
             self._waiting += data
         elif self._exchange is None:

@@ -7,14 +7,14 @@ header, so that the token cannot reach a log.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from flagsvc.core.errors import ConfigurationError, UnreachableError, UpstreamError
 from flagsvc.http.client.addresses import host_header, target_of
 from flagsvc.http.client.answers import Answer, Body, Limits, Sink, coding_of
-from flagsvc.http.client.connection import BrokenError, ClientConnection, Keep, nothing_kept
+from flagsvc.http.client.connection import BrokenError, ClientConnection, Keep, ignore, nothing_kept
 from flagsvc.http.client.dialling import DialRoute, Refusal, basic, in_words, no_refusal, route_to
 from flagsvc.http.client.trust import Trust
 
@@ -27,14 +27,24 @@ Header = tuple[str, bytes]
 class Transport:
     """A few kept-alive connections to one origin, direct or through one outbound proxy. Does not read the environment."""
 
-    def __init__(self, shown: str, *, proxy: str | None, trust: Trust, limits: Limits, refusal: Refusal = no_refusal) -> None:
+    def __init__(
+        self,
+        shown: str,
+        *,
+        proxy: str | None,
+        trust: Trust,
+        limits: Limits,
+        refusal: Refusal = no_refusal,
+        receive: Callable[[int], object] = ignore,
+    ) -> None:
         """Take an address at the origin for messages, the outbound proxy's URL, the trust settings and the limits.
 
-        `refusal` says to which IP addresses no connection may go.
+        `refusal` says to which IP addresses no connection may go. `receive` is told the number of bytes that arrive.
 
         Raises UnreachableError for an invalid host, and for certificates that cannot be used.
         """
         self._shown = shown
+        self._receive = receive
         self._limits = limits
         self._kept: list[ClientConnection] = []
         self._streams: set[ClientConnection] = set()
@@ -174,10 +184,12 @@ class Transport:
     async def _dialled(self) -> ClientConnection:
         try:
             async with asyncio.timeout(self._limits.step_s):
-                return await self._route.dial()
+                connection = await self._route.dial()
         except BrokenError as error:
             raise BrokenError(str(error), error.kind, unsent=True) from None
         except TimeoutError:
             raise BrokenError("no connection within the time limit", unsent=True) from None
         except OSError as error:
             raise BrokenError(in_words(error), unsent=True) from None
+        connection.receive = self._receive
+        return connection

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from time import monotonic
 from typing import Any, Final
 
 from mypy_extensions import i64, u8
@@ -42,7 +43,7 @@ class Connection(Stream):
     """
 
     def __init__(self, shared: SharedState, contract: Contract, names: HeaderNames) -> None:
-        super().__init__()
+        super().__init__(contract.traffic)
         self.shared: Final = shared
         self.contract: Final = contract
         self.parser: Final = parsing.RequestParser(names)
@@ -91,6 +92,7 @@ class Connection(Stream):
         return self.contract.early_refusal(431 if why & parsing.HEAD_TOO_LARGE else 400)
 
     def connection_made(self, transport: asyncio.Transport) -> None:
+        self.traffic.open += 1
         self.parser.open(self.open_transport(transport), self.secure)
         self.since = self.shared.now
         if not self.shared.add(self):
@@ -108,6 +110,7 @@ class Connection(Stream):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End, and cancel the answer that is being made."""
+        self.traffic.open -= 1
         self.step(states.LOST)
         if self.charged:
             self.shared.budget.charge(self, 0)
@@ -253,6 +256,7 @@ class Connection(Stream):
         parser = self.parser
         call = parser.call
         call.handler = self.contract
+        call.started = monotonic()
         call.use_spare_key()
         admitted = self.contract.check_head(call)
         if call.request.method == CONNECT:
@@ -537,6 +541,7 @@ class ConnectionFactory:
         """Return the shared state of a server's connections. Only one server runs at a time."""
         shared = self._shared
         if shared is None or shared.server is not server_state:
-            shared = self._shared = SharedState(server_state, self._limits, loop or asyncio.get_running_loop())
+            loop = loop or asyncio.get_running_loop()
+            shared = self._shared = SharedState(server_state, self._limits, loop, self._contract().traffic)
             shared.draining = self._draining
         return shared

@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from math import ceil
+from time import monotonic
 from typing import Final
 
 from mypy_extensions import i64, u8
 
 from flagsvc.core.log import Logger
+from flagsvc.http.counts import Traffic
 from flagsvc.http.messages import Response
 from flagsvc.http.server.states import BODY, IDLE
 from flagsvc.http.server.writer import ResponseWriter, ServerState, Stream
@@ -33,10 +35,11 @@ class SharedState:
     since the last warning; the next one comes after `next_tls_warning`, a time of the event loop.
     """
 
-    def __init__(self, server: ServerState, limits: ConnectionLimits, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, server: ServerState, limits: ConnectionLimits, loop: asyncio.AbstractEventLoop, traffic: Traffic) -> None:
         self.server: Final = server
         self.limits: Final = limits
         self.loop: Final = loop
+        self.traffic: Final = traffic
         self.times: Final = Timeouts(limits)
         self.writer: Final = ResponseWriter(server, loop)
         self.budget: Final = MemoryBudget(limits.memory)
@@ -44,6 +47,7 @@ class SharedState:
         self.handshakes: set[Stream] = set()
         self.rejected: set[Stream] = set()
         self.ticking: bool = False
+        self.tick_due: float = 0.0
         self.draining: bool = False
         self.now: i64 = 0
         self.answered: i64 = 0
@@ -81,7 +85,7 @@ class SharedState:
         self.handshakes.discard(connection)
         if not self.ticking:
             self.ticking = True
-            self.loop.call_later(self.limits.tick_s, self.tick)
+            self.plan_tick()
         return self.held() - len(self.rejected) <= self.max_connections
 
     def reject(self, connection: Stream) -> bool:
@@ -101,15 +105,20 @@ class SharedState:
             if connection.parts is not None:
                 connection.parts.drain()
 
+    def plan_tick(self) -> None:
+        self.tick_due = monotonic() + self.limits.tick_s
+        self.loop.call_later(self.limits.tick_s, self.tick)
+
     def tick(self) -> None:
-        """Advance the clock, and have every connection check its time."""
+        """Advance the clock, note how late the event loop calls this, and have every connection check its time."""
+        self.traffic.lag.add(max(0.0, monotonic() - self.tick_due))
         self.now += 1
         for connection in list(self.connections):
             connection.check_time(self.now)
         self.server.total_requests += self.answered - self.reported
         self.reported = self.answered
         if self.connections:
-            self.loop.call_later(self.limits.tick_s, self.tick)
+            self.plan_tick()
         else:
             self.ticking = False
 

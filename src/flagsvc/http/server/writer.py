@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from mypy_extensions import i64, u8
 
+from flagsvc.http.counts import Traffic
 from flagsvc.http.messages import Headers, Response
 from flagsvc.http.parts import SEPARATE_BYTES, Parts
 
@@ -51,10 +52,12 @@ class Stream:
     read: `untaken` is the number of unsent bytes when that began, `unsent` the number at the last look. `ready` are answers
     that are not written yet, and `pending` is the size of the request whose answer is being made. `charged` is how many bytes the
     memory budget counts for it. `network` is the caller's network; empty for a peer that forwards requests of many callers.
-    `parts` is the body of an answer in parts, which is told when the connection ends; None without one.
+    `parts` is the body of an answer in parts, which is told when the connection ends; None without one. `traffic` counts the bytes
+    that are passed to the transport.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, traffic: Traffic) -> None:
+        self.traffic: Final = traffic
         self.transport: asyncio.Transport | None = None
         self.input: u8 = READING
         self.secure: bool = False
@@ -98,18 +101,22 @@ class Stream:
             self.ready = b""
             transport = self.transport
             if transport is not None and not transport.is_closing():
+                self.traffic.sent += len(ready)
                 transport.write(ready)
 
     def write(self, data: bytes) -> None:
         """Write bytes now, after the ready answers."""
         self.flush()
         if self.transport is not None:
+            self.traffic.sent += len(data)
             self.transport.write(data)
 
     def write_pieces(self, pieces: tuple[bytes, ...]) -> None:
         """Write pieces now, after the ready answers, without copying them together."""
         self.flush()
         if self.transport is not None:
+            for piece in pieces:
+                self.traffic.sent += len(piece)
             self.transport.writelines(pieces)
 
     def note_untaken(self) -> None:

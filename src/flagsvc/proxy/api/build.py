@@ -11,7 +11,8 @@ from typing import NamedTuple
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, Throttle
 from flagsvc.engine.fragments import AnswerShape
-from flagsvc.http.call import HEADERS, KEY, Endpoint, FunctionHandler, Handler, Resource, RouteCounts, StatusCounts
+from flagsvc.http.call import HEADERS, KEY, Endpoint, FunctionHandler, Handler, Resource
+from flagsvc.http.counts import RouteCounts, StatusCounts
 from flagsvc.http.keys import KeyCheck, Keys, KeySet
 from flagsvc.http.messages import UNREAD
 from flagsvc.http.metrics import METHODS, UNMATCHED, method_label
@@ -126,6 +127,7 @@ def build(
     preflights, rest = counts.of("OPTIONS", "any"), count_unmatched(counts)
     cache = ports.surroundings.cache or AnswerCache(settings.answer_cache_bytes)
     reached = ports.reached or Reached()
+    readiness = ports.readiness or Readiness(ports.holder.whole, ports.clock, settings.max_staleness)
     sources = Sources(
         ports.holder.whole,
         ports.usage,
@@ -137,8 +139,8 @@ def build(
         private=not settings.without_admin_address,
         storage_errors=ports.storage_errors,
         is_pending=ports.surroundings.is_pending,
+        readiness=readiness,
     )
-    readiness = ports.readiness or Readiness(ports.holder.whole, ports.clock, settings.max_staleness)
     answers = Answers(cors, settings.client_keys_header_name, WireFormat())
     hints = make_hints(settings, rows, dialects)
     operations = make_operations(settings, ports, answers, sources, readiness, rows, hints)

@@ -7,6 +7,7 @@ the text (specification: GET /proxy/internal-backstage/prometheus). A new metric
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -16,25 +17,40 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from flagsvc.core.clock import Clock
 from flagsvc.core.version import VERSION, engine_form
 from flagsvc.engine.classes.store import ClassStore
-from flagsvc.http.call import Answer, Call, Handler, StatusCounts
+from flagsvc.http.call import Answer, Call, Handler
+from flagsvc.http.counts import StatusCounts, Traffic
 from flagsvc.http.messages import Response
 from flagsvc.http.metrics import (
     CONTENT_TYPE,
+    COUNTER,
+    DURATIONS,
+    GAUGE,
+    HISTOGRAM,
+    OPEN_METRICS,
     REQUESTS,
+    VARY,
     Key,
     Labels,
+    Measured,
     MetricRow,
     Readings,
+    by_bucket,
     by_name,
+    count_durations,
+    count_requests,
+    durations_row,
     limits_row,
     measure,
     measured,
+    prefers_open_metrics,
     requests_row,
     streams_rows,
+    traffic_rows,
 )
 from flagsvc.http.streams import Streams
 from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, ResponseHeaders
 from flagsvc.proxy.api.cache import AnswerCache
+from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.configuration.holder import Holder
 from flagsvc.proxy.configuration.lifecycle import State
 from flagsvc.proxy.usage import UsageCounters
@@ -68,7 +84,7 @@ FormerCounts: TypeAlias = Mapping[str, Mapping[tuple[str, ...], float]]
 
 
 StorageErrors: TypeAlias = Callable[[], int | None]
-"""Returns how often a request to the storage server failed; None without such a server."""
+"""Returns how often the storage failed; None without a storage."""
 
 
 class Sources(NamedTuple):
@@ -77,7 +93,7 @@ class Sources(NamedTuple):
     `environments` returns the sources of each environment by its name; then the others are those of the process. The only
     environment has an empty name. `former` are the counts of environments that had the same names before. `tokens` is None if only
     listed keys are accepted. `is_pending` tells whether an environment is being replaced. `streams` are the event streams of the
-    process.
+    process, and `traffic` what its connections do. `readiness` tells whether callers should be sent here.
     """
 
     holder: Holder
@@ -95,6 +111,8 @@ class Sources(NamedTuple):
     former: Mapping[str, FormerCounts] = MappingProxyType({})
     is_pending: Callable[[], bool] = bool
     streams: Streams | None = None
+    traffic: Traffic | None = None
+    readiness: Readiness | None = None
 
 
 STATES = tuple(str(state) for state in State)
@@ -157,7 +175,7 @@ def one(
     return Row(name, kind, help, numbers, (), private, bare, place)
 
 
-counter, gauge = partial(one, "counter"), partial(one, "gauge")
+counter, gauge = partial(one, COUNTER), partial(one, GAUGE)
 
 
 SPECIFIED: tuple[Row, ...] = (
@@ -211,21 +229,23 @@ def of_classes(read: Callable[[ClassStore], float]) -> Callable[[Sources], float
 
 
 def requests(sources: Sources) -> dict[Labels, float]:
-    """Return the number of requests by route template, method and status."""
-    return {labels: count for counts in sources.status_counts for labels, count in statuses(counts).items()}
+    return count_requests(sources.status_counts)
 
 
-def reached(sources: Sources) -> dict[Labels, float]:
-    return by_name(sources.reached)
+def durations(sources: Sources) -> dict[Labels, float]:
+    return count_durations(sources.status_counts)
+
+
+def traffic(sources: Sources) -> Traffic | None:
+    return sources.traffic
 
 
 def streams(sources: Sources) -> Streams | None:
     return sources.streams
 
 
-def statuses(counts: StatusCounts) -> dict[Labels, float]:
-    """Return how often one method of one route was answered with each status."""
-    return {(counts.route, counts.method, str(status)): count for status, count in counts.statuses.items()}
+def reached(sources: Sources) -> dict[Labels, float]:
+    return by_name(sources.reached)
 
 
 def collected(what: str) -> Callable[[Sources], Mapping[Labels, float]]:
@@ -236,11 +256,17 @@ def collected(what: str) -> Callable[[Sources], Mapping[Labels, float]]:
 KEPT: tuple[Row, ...] = (
     Row(
         "flagsvc_build_info",
-        "gauge",
+        GAUGE,
         "The running version, and whether its engine is `compiled` or `interpreted` (slower).",
         lambda _: {(VERSION, engine_form()): 1},
         ("version", "engine"),
         place=PROCESS,
+    ),
+    gauge(
+        "flagsvc_ready",
+        "1 while callers should be sent here, as /readyz says, else 0.",
+        lambda of: None if of.readiness is None else float(not of.readiness.find_objection()),
+        PROCESS,
     ),
     gauge("flagsvc_config_problems", "Malformed toggles and segments left out.", lambda of: of.holder.problems),
     gauge(
@@ -256,12 +282,12 @@ KEPT: tuple[Row, ...] = (
     gauge("flagsvc_config_age_seconds", "Time since the last check that went well.", lambda of: age(of)),
     Row(
         "flagsvc_config_state",
-        "gauge",
+        GAUGE,
         "1 for the present state: cold, restored, bootstrapped, fresh, stale or refused.",
         states,
         ("state",),
     ),
-    Row("flagsvc_config_info", "gauge", "The revision that is served.", revision, ("revision",)),
+    Row("flagsvc_config_info", GAUGE, "The revision that is served.", revision, ("revision",)),
     gauge(
         "flagsvc_config_last_success_timestamp_seconds",
         "When the last check that went well was.",
@@ -270,11 +296,28 @@ KEPT: tuple[Row, ...] = (
     gauge("flagsvc_upstream_consecutive_failures", "Checks in a row that failed.", lambda of: of.holder.failures),
     Row(
         "flagsvc_upstream_answers",
-        "counter",
+        COUNTER,
         "Polls of the upstream by result, such as fetched, not-modified (304), unusable (no good document), refused (401, 403)"
         " and failed.",
         lambda of: by_name(of.holder.event_counts),
         ("event",),
+    ),
+    Row(
+        "flagsvc_config_refresh_duration_seconds",
+        HISTOGRAM,
+        "Time of the phases of a refresh: fetch; compile, with the wait for workers; switch.",
+        lambda of: by_bucket({(phase,): found for phase, found in of.holder.phases.items()}),
+        ("phase",),
+    ),
+    Row(
+        "flagsvc_upstream_request_duration_seconds",
+        HISTOGRAM,
+        "Time of requests to the upstream by what they do and how they end: `ok`, or the kind of the failure.",
+        lambda of: by_bucket(of.holder.calls.durations),
+        ("request", "outcome"),
+    ),
+    counter(
+        "flagsvc_upstream_received_bytes", "Bytes received from the upstream, compressed.", lambda of: of.holder.calls.received
     ),
     gauge(
         "flagsvc_upstream_streaming",
@@ -289,14 +332,14 @@ KEPT: tuple[Row, ...] = (
     ),
     Row(
         "flagsvc_upstream_stream_events",
-        "counter",
+        COUNTER,
         "Events of the streams: unleash-connected, unleash-updated, fetch-mode and other.",
         lambda of: by_name(of.holder.stream.events),
         ("event",),
     ),
     Row(
         "flagsvc_upstream_stream_ends",
-        "counter",
+        COUNTER,
         "Streams that have ended (closed, broken, silent, behind, polling, renewed) or were not opened (not-offered, throttled,"
         " server, unreachable).",
         lambda of: by_name(of.holder.stream.ends),
@@ -304,7 +347,7 @@ KEPT: tuple[Row, ...] = (
     ),
     Row(
         "flagsvc_loop_restarts",
-        "counter",
+        COUNTER,
         "Unexpected failures after which a background loop went on.",
         lambda of: by_name(of.loops()),
         ("loop",),
@@ -336,7 +379,7 @@ KEPT: tuple[Row, ...] = (
     ),
     counter(
         "flagsvc_storage_errors",
-        "Times the storage server did not do what it was asked.",
+        "Times the storage did not do what it was asked; absent without a storage.",
         lambda of: of.storage_errors(),
     ),
     gauge("flagsvc_workers", "Processes that answer requests.", lambda of: of.workers().workers, PROCESS),
@@ -353,7 +396,7 @@ KEPT: tuple[Row, ...] = (
 SERVED: tuple[Row, ...] = (
     Row(
         "flagsvc_usage_dropped",
-        "counter",
+        COUNTER,
         "Usage counts left out: too many at once, malformed entries of reports, or refused by the upstream for good.",
         lambda of: {
             ("full",): of.usage.full,
@@ -369,7 +412,9 @@ SERVED: tuple[Row, ...] = (
         private=True,
     ),
     requests_row(requests)._replace(place=BOTH),
+    durations_row(durations)._replace(place=BOTH),
     limits_row(reached)._replace(place=PROCESS),
+    *traffic_rows(traffic, PROCESS),
     *streams_rows(streams, PROCESS),
     counter("flagsvc_answer_cache_hits", "Answers taken from the cache.", lambda of: of.cache.totals()[0]),
     counter("flagsvc_answer_cache_misses", "Answers not found in it.", lambda of: of.cache.totals()[1]),
@@ -390,7 +435,7 @@ SERVED: tuple[Row, ...] = (
         of_classes(lambda classes: int(classes.taken() + classes.classes.size)),
     ),
     *(
-        Row(f"python_gc_{name}", "counter", help, collected(what), ("generation",), place=PROCESS)
+        Row(f"python_gc_{name}", COUNTER, help, collected(what), ("generation",), place=PROCESS)
         for name, what, help in (
             ("objects_collected", "collected", "Objects collected during gc."),
             ("objects_uncollectable", "uncollectable", "Uncollectable objects found during gc."),
@@ -400,13 +445,14 @@ SERVED: tuple[Row, ...] = (
 )
 """The metrics of each process that answers requests. With several workers, their sum is shown."""
 
-COUNTED = frozenset(row.name for row in SERVED if row.kind == "counter")
-"""The rows of SERVED whose numbers outlive a worker, because they are counters. The others are present values."""
+COUNTED = frozenset(row.name for row in SERVED if row.kind != GAUGE)
+"""The rows of SERVED whose numbers outlive a worker, because they only grow. The others are present values."""
 
 
 def count_former(sources: Sources, before: FormerCounts) -> FormerCounts:
     """Return the counters of an environment that is replaced, with the counters `before` it. Requests are counted on anyway."""
-    rows = [row for row in (*KEPT, *SERVED) if row.kind == "counter" and row.place != PROCESS and row.name != REQUESTS]
+    names = {REQUESTS, DURATIONS}
+    rows = [row for row in (*KEPT, *SERVED) if row.kind != GAUGE and row.place != PROCESS and row.name not in names]
     return {row.name: add(row.read(sources) or {}, before.get(row.name, {})) for row in rows}
 
 
@@ -424,24 +470,39 @@ def readings(sources: Sources) -> Readings:
     return {(row.name, *labels): value for row in found for labels, value in row.values.items()}
 
 
-FetchMetrics: TypeAlias = Callable[[], Awaitable[bytes]]
-"""Returns the metrics of all processes as text. Raises HttpError."""
+FetchMetrics: TypeAlias = Callable[[bool], Awaitable[bytes]]
+"""Returns the metrics of all processes as text, as OpenMetrics if True. Raises HttpError."""
 
 
-def exposition(sources: Sources, served: Mapping[Key, float], processes: Iterable[Metric] | None = None) -> bytes:
+def exposition(
+    sources: Sources, served: Mapping[Key, float], processes: Iterable[Metric] | None = None, *, is_open: bool = False
+) -> bytes:
     """Return the text: first the specification's samples, then the others. `served` has the numbers of the rows of SERVED.
 
-    `processes` are the operating system's figures of the processes; None for those of this process.
+    `processes` are the operating system's figures of the processes; None for those of this process. `is_open` asks for OpenMetrics.
     """
-    from flagsvc.http import metric_families  # with the first scrape: it takes two megabytes
+    return write(gather(sources, served), processes, is_open=is_open)
 
-    if processes is None:
-        processes = metric_families.this_process()
+
+def gather(sources: Sources, served: Mapping[Key, float]) -> list[Measured]:
+    """Return the rows that are shown, with their numbers."""
     numbers = by_row(served)
     rows = [row for row in (*SPECIFIED, *KEPT) if sources.private or not row.private]
     kept = measure(divided(rows, sources), sources)
     shown = divided([row for row in SERVED if sources.private or not row.private], sources)
-    return metric_families.exposition([*kept, *(measured(row, numbers.get(row.name, {})) for row in shown)], processes)
+    return [*kept, *(measured(row, numbers.get(row.name, {})) for row in shown)]
+
+
+def write(rows: Iterable[Measured], processes: Iterable[Metric] | None, *, is_open: bool) -> bytes:
+    """Return the text of rows. Safe in any thread."""
+    from flagsvc.http import metric_families  # with the first scrape: it takes two megabytes
+
+    return metric_families.exposition(rows, metric_families.this_process() if processes is None else processes, is_open=is_open)
+
+
+async def render_metrics(sources: Sources, is_open: bool) -> bytes:
+    """Return the text of the metrics of this process. A thread writes it, so that no caller waits for that."""
+    return await asyncio.to_thread(write, gather(sources, readings(sources)), None, is_open=is_open)
 
 
 def by_row(readings: Mapping[Key, float]) -> dict[str, dict[Labels, float]]:
@@ -455,17 +516,17 @@ class Prometheus(Handler):
     """GET /proxy/internal-backstage/prometheus: the metrics of this process, or of all processes with `fetch_metrics`."""
 
     def __init__(self, sources: Sources, answers: Answers, fetch_metrics: FetchMetrics | None = None) -> None:
-        self.sources = sources
         self.answers = answers
-        self.fetch_metrics = fetch_metrics
-        self.headers: ResponseHeaders = answers.headers(CONTENT_TYPE.encode(), ASK_AGAIN)
+        self.fetch_metrics = fetch_metrics or partial(render_metrics, sources)
+        self.headers: dict[bool, ResponseHeaders] = {
+            is_open: ResponseHeaders(answers.cors, form.encode(), ASK_AGAIN, (b"Accept-Encoding", VARY), [])
+            for is_open, form in ((False, CONTENT_TYPE), (True, OPEN_METRICS))
+        }
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        if self.fetch_metrics is not None:
-            return self.later(call, self.fetch_metrics)
-        text = exposition(self.sources, readings(self.sources))
-        return self.answers.respond(self.headers, call, text)
+        return self.later(call)
 
-    async def later(self, call: Call, fetch_metrics: FetchMetrics) -> Response:
-        """Return the metrics of all processes. Raises HttpError (503) if the other processes cannot be asked."""
-        return self.answers.respond(self.headers, call, await fetch_metrics())
+    async def later(self, call: Call) -> Response:
+        """Return the metrics. Raises HttpError (503) if the other processes cannot be asked."""
+        is_open = prefers_open_metrics(call.accept)
+        return self.answers.respond(self.headers[is_open], call, await self.fetch_metrics(is_open))

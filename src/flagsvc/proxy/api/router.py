@@ -44,7 +44,7 @@ class Entrance(Contract):
     """Passes each request on to the contract that answers now. Another one takes its place between two requests."""
 
     def __init__(self, current: Contract) -> None:
-        super().__init__(current.headers, current.header_limit, current.query_limit, current.reached, current.log)
+        super().__init__(current.headers, current.header_limit, current.query_limit, current.reached, current.log, current.traffic)
         self.current: Contract = current
 
     def check_head(self, call: Call) -> Call | Response:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from random import Random
+from time import monotonic
 from typing import Final
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, locate_error
 from flagsvc.http import http_errors
-from flagsvc.http.call import Answer, Call, Endpoint, Resource, StatusCounts
+from flagsvc.http.call import Answer, Call, Endpoint, Resource
 from flagsvc.http.contract import Contract
+from flagsvc.http.counts import StatusCounts
 from flagsvc.http.messages import HEAD, OPTIONS, UNREAD, Headers, HttpError, Request, Response
 from flagsvc.http.metrics import UNMATCHED
+from flagsvc.http.parts import PartsResponse
 from flagsvc.http.token_buckets import network_of
 from flagsvc.http.trust import TrustedProxies, parse_address, unmap_ipv4
 from flagsvc.proxy.api.answers import Answers
@@ -74,7 +77,8 @@ class Service(Contract):
         reached = None if shared is None else shared.reached
         ports = Ports(holder, usage, clock, log, drawn, fetch_metrics, loops, readiness, storage_errors, reached, surroundings)
         parts = build(settings, ports, enrichers, rows, dialects)
-        super().__init__(parts.headers, settings.header_limit, settings.query_limit, parts.reached, log)
+        traffic = None if shared is None else shared.traffic
+        super().__init__(parts.headers, settings.header_limit, settings.query_limit, parts.reached, log, traffic)
         self.settings = settings
         self.holder = holder
         self.clock = clock
@@ -100,8 +104,6 @@ class Service(Contract):
     def check_head(self, call: Call) -> Call | Response:
         """Do what `admit` does for a call that holds its headers already, their size included. Raises nothing."""
         request = call.request
-        if self.access_log and not call.started:  # a call whose key was pending is checked twice
-            call.started = self.clock.monotonic()
         try:
             call.huge = call.content_length is not None and len(call.content_length) > DISCARDED_DIGITS
             if request.method == OPTIONS:
@@ -230,7 +232,7 @@ class Service(Contract):
                 raise http_errors.unknown_path(call.request.path, self.find_hint(call.request.path))
             own.append((b"allow", resource.allow))
             status = 200
-        self.preflights.add(status)
+        self.preflights.add(status, call.started)
         response = Response(status, self.cors.preflight_fixed, own, b"")
         response.close = call.huge
         if self.access_log:
@@ -274,8 +276,7 @@ class Service(Contract):
 
     def make_unread_call(self) -> Call:
         call = Call(Request(UNREAD, b"", b"", []))
-        if self.access_log:
-            call.started = self.clock.monotonic()
+        call.started = monotonic()
         return call
 
     def fail(self, call: Call, error: Exception) -> Response:
@@ -289,7 +290,7 @@ class Service(Contract):
             self.add_headers(call, response)
         endpoint = call.endpoint
         counts = self.unmatched(call) if endpoint is None else endpoint.counts
-        counts.add(response.status)
+        counts.add(response.status, 0.0 if isinstance(response, PartsResponse) else call.started)
         response.close = call.huge
         if call.request.method == HEAD:
             response.body = b""
@@ -307,7 +308,7 @@ class Service(Contract):
 
     def log_access(self, call: Call, response: Response, counts: StatusCounts) -> None:
         """Write a line of the access log. Of the caller's data it contains only the method and the route."""
-        took = (self.clock.monotonic() - call.started) * 1000.0
+        took = (monotonic() - call.started) * 1000.0
         self.log.info(
             "request",
             method=counts.method,

@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from flagsvc.core.clock import Clock
 from flagsvc.engine.snapshot import Snapshot
+from flagsvc.http.counts import Calls, Histogram
 from flagsvc.http.etag import short_revision
 from flagsvc.proxy.configuration.lifecycle import POLL_EVENTS, Event, State
 from flagsvc.proxy.configuration.retire import retire
@@ -21,6 +22,9 @@ MARKED: Final = re.compile(rb'"meta":\{"revisionId":\d+,"etag":"\\"([0-9a-f]{16}
 """The end of a document of our flag server. It has the digest of the flags."""
 END_BYTES: Final = 200
 VERSION_DIGITS: Final = 16
+FETCH, COMPILE, SWITCH = "fetch", "compile", "switch"
+PHASES: Final = (FETCH, COMPILE, SWITCH)
+"""The phases of a refresh."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,10 @@ class Holder:
     (specification: GET /proxy/internal-backstage/prometheus).
 
     `checked_at` is the moment of the last successful check of the upstream, in seconds of `Clock.monotonic`, or None. The
-    configuration was current then. `failures` counts the failed checks since, and `event_counts` the results of all checks.
-    `parts` are told when another configuration is served, and `on_state` the former and the new state when that changes. `stream`
-    tells how news of the upstream arrive. `ask_upstream` polls the upstream now; where another process polls, it does nothing.
+    configuration was current then. `failures` counts the failed checks since, and `event_counts` the results of all checks. `parts`
+    are told when another configuration is served, and `on_state` the former and the new state when that changes. `stream` tells how
+    news of the upstream arrive, `calls` are the requests to it, and `phases` the times of refreshes. `ask_upstream` polls the
+    upstream now; where another process polls, it does nothing.
     """
 
     def __init__(self) -> None:
@@ -103,6 +108,8 @@ class Holder:
         self.on_state: Callable[[str, str], object] | None = None
         self.ask_upstream: Callable[[], object] = lambda: None
         self.stream = StreamNotes()
+        self.calls = Calls()
+        self.phases = {phase: Histogram() for phase in PHASES}
         self._ready = asyncio.Event()
         self._synchronised = asyncio.Event()
         self._tried = asyncio.Event()

@@ -22,7 +22,7 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DocumentError, FlagsvcError, UpstreamError
 from flagsvc.core.log import Logger, OutageLog, describe_error
 from flagsvc.engine.model import DocumentProblem
-from flagsvc.proxy.configuration.holder import Holder
+from flagsvc.proxy.configuration.holder import COMPILE, FETCH, SWITCH, Holder
 from flagsvc.proxy.configuration.lifecycle import (
     Action,
     Event,
@@ -239,7 +239,8 @@ class Poller:
 
     async def _fetch(self) -> tuple[Event, FetchedDocument | None]:
         """Fetch a document and return its event. Raises UpstreamError and DocumentError."""
-        fetched = await self._source.fetch(self._etag)
+        with self._holder.phases[FETCH].timing():
+            fetched = await self._source.fetch(self._etag)
         found = await self._classify(fetched)
         self._holder.confirm(self._clock)
         return found
@@ -250,7 +251,8 @@ class Poller:
             return Event.NOT_MODIFIED, None
         if fetched.body == self._raw:
             return Event.SAME, FetchedDocument(fetched.etag)
-        prepared = await self._prepare(fetched.body, self._holder.current)
+        with self._holder.phases[COMPILE].timing():
+            prepared = await self._prepare(fetched.body, self._holder.current)
         if not prepared.snapshot.names and self._restoring is not None:
             await asyncio.wait([self._restoring])  # an empty document counts differently if toggles are stored
         return self._classify_document(prepared), FetchedDocument(fetched.etag, prepared)
@@ -288,7 +290,8 @@ class Poller:
     def _replace(self, prepared: PreparedDocument) -> None:
         self._raw = prepared.raw
         left_out, odd = prepared.left_out, prepared.odd
-        self._holder.replace(prepared.snapshot, prepared.document, len(left_out), len(odd))
+        with self._holder.phases[SWITCH].timing():
+            self._holder.replace(prepared.snapshot, prepared.document, len(left_out), len(odd))
         if self._status.state is State.FRESH:
             self._holder.last_update_ms = self._clock.now() * 1000
         names, revision = prepared.snapshot.names, prepared.document.revision

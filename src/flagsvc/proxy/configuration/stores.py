@@ -331,6 +331,11 @@ class DocumentStorage:
         self._outage = OutageLog(log, "the configuration could not be stored", "the configuration is stored again")
         self._unread = OutageLog(log, "the stored configuration could not be read", "the stored configuration can be read again")
 
+    @property
+    def errors(self) -> int:
+        """How often the configuration could not be read or stored."""
+        return self._unread.failures + self._outage.failures
+
     async def load(self) -> StoredDocument | None:
         """Return the stored record; None if there is no readable record.
 

@@ -9,7 +9,7 @@ from itertools import count
 
 from flagsvc.engine.compile import compile_document
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.http.call import RouteCounts
+from flagsvc.http.counts import RouteCounts
 from flagsvc.http.streams import StreamLimits, Streams
 from flagsvc.proxy.api.answers import ANY_ORIGIN
 from flagsvc.proxy.api.build import Surroundings

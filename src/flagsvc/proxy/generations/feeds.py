@@ -110,7 +110,7 @@ class Feed:
         return {}
 
     def storage_errors(self) -> int | None:
-        """Return how often a request to the storage server failed; None without such a server."""
+        """Return how often the storage failed; None without a storage in this process."""
         return None
 
     def summary(self) -> str:
@@ -155,6 +155,8 @@ class UpstreamSync(Feed):
         self.changes = ChangeLog(setup.clock.now, counters.forget_sums)
         if setup.has_pages:
             self.changes.watch(holder)
+        if self.upstream is not None:
+            holder.calls = self.upstream.calls
         if self.http is not None:
             holder.ask_upstream = self.http.poll_soon
         self.document_storage = DocumentStorage(self.storage, self.storage_key, setup.log)
@@ -164,7 +166,9 @@ class UpstreamSync(Feed):
         self.folder_check: asyncio.Task[None] | None = None
 
     def storage_errors(self) -> int | None:
-        return self.storage.errors if isinstance(self.storage, StorageServer) else None
+        if isinstance(self.storage, NoStore):
+            return None
+        return self.storage.errors if isinstance(self.storage, StorageServer) else self.document_storage.errors
 
     def start(self) -> None:
         """Start to poll, to register and to send usage metrics, in the running loop."""

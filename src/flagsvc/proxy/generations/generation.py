@@ -41,8 +41,7 @@ from flagsvc.proxy.api.metrics import (
     TokenFigures,
     WorkerFigures,
     count_former,
-    exposition,
-    readings,
+    render_metrics,
 )
 from flagsvc.proxy.api.readiness import EnvironmentsReadiness
 from flagsvc.proxy.api.router import Entrance, Router
@@ -119,7 +118,7 @@ class Generations:
         self._on_change = on_change
         self._is_quiet = is_quiet
         self._admit = admit
-        self._fetch_metrics = fetch_metrics or self.render_metrics
+        self._fetch_metrics = fetch_metrics or (lambda is_open: render_metrics(self.sources, is_open))
         self.streams = make_streams(setup.options)
         self._services = Services(
             self._fetch_metrics,
@@ -164,6 +163,8 @@ class Generations:
             tokens=tokens,
             former=self._former,
             streams=self.streams,
+            traffic=self.entrance.traffic,
+            readiness=self.readiness,
         )
 
     def __iter__(self) -> Iterator[Environment]:
@@ -238,9 +239,6 @@ class Generations:
         """Ask every upstream again about the known tokens of callers."""
         for feed in self._feeds:
             feed.check_tokens()
-
-    async def render_metrics(self) -> bytes:
-        return exposition(self.sources, readings(self.sources))
 
     # ---- from one generation to the next
 

@@ -124,14 +124,14 @@ class ParentLink:
     def report_serving(self) -> None:
         self.channel.send(messages.Serving())
 
-    async def fetch_metrics(self) -> bytes:
+    async def fetch_metrics(self, is_open: bool = False) -> bytes:
         """Return the metrics of all processes. Raises HttpError (503) if the parent does not answer."""
         self._last_request += 1
         number = self._last_request
         waiting: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._metrics_requests[number] = waiting
         self._send_counts()
-        self.channel.send(messages.MetricsRequest(number))
+        self.channel.send(messages.MetricsRequest(number, is_open))
         try:
             async with asyncio.timeout(METRICS_TIMEOUT_S):
                 return await waiting

@@ -265,9 +265,10 @@ class Pong(Message):
 
 
 class MetricsRequest(Message):
-    """A client asks this worker for the metrics of all processes."""
+    """A client asks this worker for the metrics of all processes, as OpenMetrics if `is_open`."""
 
     number: int
+    is_open: bool = False
 
 
 class TokenQuestion(Message):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from flagsvc.http.call import StatusCounts
-from flagsvc.http.metrics import REQUESTS, Key, Labels, Readings
-from flagsvc.proxy.api.metrics import COUNTED, Sources, statuses
+from flagsvc.http.counts import StatusCounts
+from flagsvc.http.metrics import CERTIFICATE, DURATIONS, REQUESTS, Key, Labels, Readings, count_durations, count_requests
+from flagsvc.proxy.api.metrics import COUNTED, Sources
 
 
 class MetricChanges:
@@ -34,7 +34,7 @@ def growth(value: float, sent: float) -> float:
 
 
 class NewReadings:
-    """The request counts of routes that have new requests. A worker sends them often, so that a kill loses little.
+    """The requests of routes that have new requests, and their durations. A worker sends them often, so that a kill loses little.
 
     Most routes have no new requests, and checking that is cheap.
     """
@@ -51,7 +51,8 @@ class NewReadings:
                 seen = self._seen.setdefault(id(tally), {})
                 if tally.statuses != seen:
                     seen.update(tally.statuses)
-                    found.update({(REQUESTS, *place, *labels): count for labels, count in statuses(tally).items()})
+                    found |= {(REQUESTS, *place, *labels): count for labels, count in count_requests([tally]).items()}
+                    found |= {(DURATIONS, *place, *labels): count for labels, count in count_durations([tally]).items()}
         return found
 
 
@@ -86,9 +87,9 @@ class MetricSums:
         self._gauges.pop(worker, None)
 
     def total(self, own: Readings) -> Readings:
-        """Return the sums over all processes, including this process's `own` readings."""
+        """Return the sums over all processes, including this process's `own` readings. Of certificates the first end counts."""
         total = dict(own)
         for readings in (self._counters, *self._gauges.values()):
             for key, value in readings.items():
-                total[key] = total.get(key, 0) + value
+                total[key] = min(total.get(key, value), value) if key[0] == CERTIFICATE else total.get(key, 0) + value
         return total

@@ -85,7 +85,7 @@ class WorkerPool:
         spawn: Spawn,
         *,
         sockets: Sequence[list[int]],
-        render_metrics: Callable[[], bytes],
+        render_metrics: Callable[[bool], bytes],
         look_up: LookUpTokens,
         list_valid_tokens: Callable[[], Sequence[str]],
         options: Mapping[str, Any],
@@ -99,10 +99,10 @@ class WorkerPool:
         """Take the number of workers, the function that starts one, and what each is sent.
 
         Each worker is sent `sockets`, which are groups of listening sockets by file descriptor. `render_metrics` returns the
-        metrics of all processes, `list_valid_tokens` the digests of callers' tokens that are known to be valid, and `draw`
-        random numbers in [0, 1). A worker that does not answer for `timeout_s` seconds is replaced, unless that is 0. `options`
-        are the options of the process, and `has_started` tells whether each environment was tried once. Before the start,
-        `add_feed` and `use_environments` say what the workers serve.
+        metrics of all processes, as OpenMetrics if True, `list_valid_tokens` the digests of callers' tokens that are known to be
+        valid, and `draw` random numbers in [0, 1). A worker that does not answer for `timeout_s` seconds is replaced, unless that
+        is 0. `options` are the options of the process, and `has_started` tells whether each environment was tried once. Before the
+        start, `add_feed` and `use_environments` say what the workers serve.
         """
         self.restarts = 0
         self.metric_sums = MetricSums()
@@ -334,7 +334,7 @@ class WorkerPool:
         elif isinstance(message, messages.Pong):
             slot.pulse.record_answer()
         elif isinstance(message, messages.MetricsRequest):
-            self._start_reply(self._send_metrics(slot, slot.channel, message.number))
+            self._start_reply(self._send_metrics(slot, slot.channel, message))
         elif isinstance(message, messages.TokenQuestion):
             self._start_reply(self._answer_question(slot, slot.channel, message))
         else:
@@ -381,11 +381,11 @@ class WorkerPool:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _send_metrics(self, slot: WorkerSlot, channel: object, number: int) -> None:
+    async def _send_metrics(self, slot: WorkerSlot, channel: object, request: messages.MetricsRequest) -> None:
         """Gather the counts of all workers and send the metrics, unless the worker that asked has ended meanwhile."""
         await self.gather_counts()
         if slot.channel is channel:
-            slot.send(messages.MetricsText(number), self._render_metrics())
+            slot.send(messages.MetricsText(request.number), self._render_metrics(request.is_open))
 
     async def _answer_question(self, slot: WorkerSlot, channel: object, question: messages.TokenQuestion) -> None:
         """Answer a worker's question about tokens, unless the worker has ended meanwhile."""

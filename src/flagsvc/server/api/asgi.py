@@ -48,7 +48,7 @@ class FlagServerContract(Contract):
     """
 
     def __init__(self, pipeline: Pipeline, make_frontend: MakeFrontend | None = None) -> None:
-        super().__init__(pipeline.headers, pipeline.header_limit, QUERY_LIMIT, pipeline.reached, pipeline.log)
+        super().__init__(pipeline.headers, pipeline.header_limit, QUERY_LIMIT, pipeline.reached, pipeline.log, pipeline.traffic)
         self._pipeline = pipeline
         self._renewal = pipeline.renewal
         self._large_body_lock = threading.Lock()

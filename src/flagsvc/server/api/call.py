@@ -13,6 +13,7 @@ from urllib.parse import quote
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.http.call import Call
+from flagsvc.http.counts import RouteCounts, Traffic
 from flagsvc.http.messages import Request, below
 from flagsvc.http.openapi import Operation
 from flagsvc.http.reached_limits import Reached
@@ -53,14 +54,14 @@ class ProcessStatus:
 class ApiContext:
     """The services for handlers. `url` is the server's public address, without a slash at the end; `base` is its base path.
 
-    `counts` counts answers by route, method and status, and `reached` counts requests that were rejected at a limit. `pollers`
-    knows who polls, and what each has. `unfolded` has documents for explanations, `differing` what differs between environments.
-    `streams` are the open streams of pages, `caller_streams` those of callers of the APIs, and `deltas` what they hear. `trust` is
-    the option trustProxy, and `tries` are the tries to sign in that are left, `ways` the ways to sign in beside tokens and links.
-    `renewal` makes new tokens known. `attempts` counts those of webhooks, `trials` sends tests of webhooks that are not stored,
-    `malformed` counts the ENTRIES of reports that cannot be read. `described` are the operations of the OpenAPI document that
-    another contract answers. `metrics_apart` tells that callers get no metrics, because operators have an address of their own, and
-    `offers_streaming` that SDKs hear of streams.
+    `counts` counts answers by route, method and status, `reached` counts requests that were rejected at a limit, and `traffic` what
+    connections do. `pollers` knows who polls, and what each has. `unfolded` has documents for explanations, `differing` what
+    differs between environments. `streams` are the open streams of pages, `caller_streams` those of callers of the APIs, and
+    `deltas` what they hear. `trust` is the option trustProxy, and `tries` are the tries to sign in that are left, `ways` the ways
+    to sign in beside tokens and links. `renewal` makes new tokens known. `attempts` counts those of webhooks, `trials` sends tests
+    of webhooks that are not stored, `malformed` counts the ENTRIES of reports that cannot be read. `described` are the operations
+    of the OpenAPI document that another contract answers. `metrics_apart` tells that callers get no metrics, because operators have
+    an address of their own, and `offers_streaming` that SDKs hear of streams.
     """
 
     store: Store
@@ -70,7 +71,7 @@ class ApiContext:
     log: Logger
     url: str = ""
     base: str = ""
-    counts: Counts[tuple[str, str, int]] = field(default_factory=Counts)
+    counts: RouteCounts = field(default_factory=RouteCounts)
     reached: Reached = field(default_factory=Reached)
     pollers: Pollers = field(default_factory=Pollers)
     process: ProcessStatus = field(default_factory=ProcessStatus)
@@ -85,6 +86,7 @@ class ApiContext:
     trials: Trials = field(default_factory=lambda: Trials(Reach(())))
     metrics_apart: bool = False
     offers_streaming: bool = False
+    traffic: Traffic = field(default_factory=Traffic)
     malformed: Counts[str] = field(default_factory=lambda: Counts([ENTRIES]))
     renewal: KeyRenewal = field(init=False)
     tries: SignInTries = field(init=False)

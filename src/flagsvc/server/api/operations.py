@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
@@ -12,14 +13,36 @@ from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.core.log import describe_error
 from flagsvc.core.version import VERSION
 from flagsvc.http.answers import Answer
+from flagsvc.http.counts import Traffic
 from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
 from flagsvc.http.messages import JSON, TEXT
-from flagsvc.http.metrics import CONTENT_TYPE, Labels, MetricRow, limits_row, measure, requests_row, streams_rows
+from flagsvc.http.metrics import (
+    CONTENT_TYPE,
+    COUNTER,
+    GAUGE,
+    HISTOGRAM,
+    OPEN_METRICS,
+    VARY,
+    Labels,
+    MetricRow,
+    by_bucket,
+    by_name,
+    count_durations,
+    count_requests,
+    durations_row,
+    limits_row,
+    measure,
+    prefers_open_metrics,
+    requests_row,
+    streams_rows,
+    traffic_rows,
+)
 from flagsvc.http.reached_limits import COMMON_LIMITS
 from flagsvc.http.shapes import Array, Object, String
 from flagsvc.http.streams import Streams
 from flagsvc.server.api.call import ENTRIES, ApiCall, ApiContext
 from flagsvc.server.api.errors import RETRY_S, unknown_path
+from flagsvc.server.api.pollers import count_arrived, newest_digests
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.schema import features
 from flagsvc.server.store.store import read_revision
@@ -111,8 +134,10 @@ def readyz(call: ApiCall) -> Answer:
 
 
 def scrape(call: ApiCall) -> Answer:
-    """Return every metric in Prometheus text format."""
-    return Answer(text(call.server))
+    """Return every metric: in Prometheus text format, or as OpenMetrics if `Accept` asks for it."""
+    is_open = prefers_open_metrics(call.head.accept)
+    own = ((b"content-type", OPEN_METRICS.encode()),) if is_open else ()
+    return Answer(text(call.server, is_open=is_open), headers=((b"vary", VARY), *own))
 
 
 def scrape_here(call: ApiCall) -> Answer:
@@ -220,19 +245,42 @@ class Scrape:
         except DatabaseError:
             return None
 
+    @cached_property
+    def instances(self) -> dict[Labels, float] | None:
+        """How many instances poll, and have the newest flags or older ones; None if the database cannot be read."""
+        if self.stored is None:
+            return None
+        now = self.server.clock.now()
+        there = [each for each in self.server.pollers.list_all() if not each.is_gone(now)]
+        try:
+            newest, every = count_arrived(there, newest_digests(self.server.documents, there), now)
+        except DatabaseError:
+            return None
+        return {("newest",): newest, ("older",): every - newest}
+
 
 Row: TypeAlias = MetricRow[Scrape]
 
 
 def requests(scrape: Scrape) -> dict[Labels, float]:
     """Return how often each route answered with each status."""
-    counts = scrape.server.counts.read()
-    return {(route, method, str(status)): count for (route, method, status), count in counts.items()}
+    with scrape.server.counts.lock:
+        return count_requests(scrape.server.counts.every)
+
+
+def durations(scrape: Scrape) -> dict[Labels, float]:
+    """Return how long each route took to answer."""
+    with scrape.server.counts.lock:
+        return count_durations(scrape.server.counts.every)
 
 
 def limits(scrape: Scrape) -> dict[Labels, float]:
     """Return how often each limit of this program was reached."""
     return {(limit,): scrape.server.reached.counts[limit] for limit in COMMON_LIMITS}
+
+
+def traffic(scrape: Scrape) -> Traffic:
+    return scrape.server.traffic
 
 
 def streams(scrape: Scrape) -> Streams:
@@ -244,48 +292,114 @@ def attempts(scrape: Scrape) -> dict[Labels, float]:
     return {(outcome,): count for outcome, count in scrape.server.attempts.read().items()}
 
 
+def turns(scrape: Scrape) -> dict[Labels, float]:
+    """Return how long changes waited for those before them."""
+    with scrape.server.store.figures.lock:
+        return by_bucket({(): scrape.server.store.figures.turns})
+
+
+def connections(scrape: Scrape) -> dict[Labels, float]:
+    """Return the connections of the pool by their state."""
+    pool = scrape.server.store.pool
+    return {("in-use",): pool.checkedout(), ("idle",): pool.checkedin()}
+
+
+def one(kind: str, name: str, help: str, read: Callable[[Scrape], float]) -> Row:
+    """Return a row with a single number, which has no labels."""
+    return Row(name, kind, help, lambda of: {(): read(of)})
+
+
 OWN: tuple[Row, ...] = (
-    Row("flagsvc_build_info", "gauge", "The running version.", lambda _: {(VERSION,): 1}, ("version",)),
+    Row("flagsvc_build_info", GAUGE, "The running version.", lambda _: {(VERSION,): 1}, ("version",)),
     requests_row(requests),
+    durations_row(durations),
     limits_row(limits),
+    *traffic_rows(traffic),
     *streams_rows(streams),
     Row(
         "flagsvc_revision",
-        "gauge",
+        GAUGE,
         "Changes of flags that were committed.",
         lambda of: None if of.stored is None else {(): of.stored.revision},
     ),
     Row(
         "flagsvc_features",
-        "gauge",
+        GAUGE,
         "Feature flags that are not archived.",
         lambda of: None if of.stored is None else {(): of.stored.features},
     ),
-    Row(
+    one(
+        GAUGE,
         "flagsvc_database_writable",
-        "gauge",
         "1 while the database takes changes, else 0.",
-        lambda of: {(): int(of.server.store.writability.obstacle is None)},
+        lambda of: of.server.store.writability.obstacle is None,
+    ),
+    one(
+        GAUGE,
+        "flagsvc_ready",
+        "1 while callers should be sent here, as /readyz says, else 0.",
+        lambda of: of.stored is not None and not of.server.process.draining,
+    ),
+    one(GAUGE, "flagsvc_database_reachable", "1 while the database answers, else 0.", lambda of: of.stored is not None),
+    Row(
+        "flagsvc_database_commits",
+        COUNTER,
+        "Transactions of this server that were committed: a change of flags, or a record of usage and the like.",
+        lambda of: by_name(of.server.store.figures.commits),
+        ("kind",),
+    ),
+    Row(
+        "flagsvc_database_turn_seconds",
+        HISTOGRAM,
+        "Time that each change of flags waited for the changes before it.",
+        turns,
+    ),
+    one(COUNTER, "flagsvc_database_errors", "Transactions that the database failed.", lambda of: of.server.store.figures.errors),
+    Row(
+        "flagsvc_database_connections",
+        GAUGE,
+        "Connections to the database: in-use or idle.",
+        connections,
+        ("state",),
+    ),
+    one(
+        GAUGE,
+        "flagsvc_database_connections_max",
+        "The most connections to the database.",
+        lambda of: of.server.store.pool.size(),
+    ),
+    one(
+        GAUGE,
+        "flagsvc_database_connections_waiting",
+        "Threads that wait for a connection to the database.",
+        lambda of: of.server.store.figures.waiting,
+    ),
+    Row(
+        "flagsvc_polling_instances",
+        GAUGE,
+        "Proxies and server-side SDKs that poll this server: those with the newest flags, and those with older flags.",
+        lambda of: of.instances,
+        ("flags",),
     ),
     Row(
         "flagsvc_webhook_attempts",
-        "counter",
+        COUNTER,
         "Requests to receivers of webhooks: delivered, retried (another one follows), or failed for good.",
         attempts,
         ("outcome",),
     ),
-    Row(
+    one(
+        COUNTER,
         "flagsvc_usage_malformed",
-        "counter",
         "Entries of reports left out: they cannot be read.",
-        lambda of: {(): of.server.malformed.read()[ENTRIES]},
+        lambda of: of.server.malformed.read()[ENTRIES],
     ),
 )
 """The metrics that only the flag server defines, and those that it shares with the proxy."""
 
 
-def text(server: ApiContext) -> bytes:
-    """Return every metric in Prometheus text format; without the database, the metrics that need it are left out."""
+def text(server: ApiContext, *, is_open: bool = False) -> bytes:
+    """Return every metric as text, as OpenMetrics if `is_open`; without the database, without the metrics that need it."""
     from flagsvc.http.metric_families import exposition, this_collector, this_process
 
-    return exposition(measure(OWN, Scrape(server)), [*this_process(), *this_collector()])
+    return exposition(measure(OWN, Scrape(server)), [*this_process(), *this_collector()], is_open=is_open)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote_to_bytes
 
@@ -21,6 +22,7 @@ from flagsvc.http.call import APP_NAME, CLIENT_SPEC, HEADERS, INSTANCE_ID, KEY, 
 from flagsvc.http.client_query import read_query
 from flagsvc.http.messages import HTML, OPTIONS, UNREAD, HttpError, Request, Response
 from flagsvc.http.metrics import UNMATCHED, method_label
+from flagsvc.http.parts import PartsResponse
 from flagsvc.http.reached_limits import BODY, QUERY
 from flagsvc.http.reached_limits import HEADERS as HEADERS_SIZE
 from flagsvc.http.shapes import ShapeError, check
@@ -223,6 +225,7 @@ class Pipeline:
         self.headers = HEADER_TABLE | ({} if server.ways.header is None else server.ways.header.kinds)
         self.log = server.log
         self.reached = server.reached
+        self.traffic = server.traffic
         self.renewal = server.renewal
         self._server = server
         self._error_page = error_page
@@ -283,6 +286,7 @@ class Pipeline:
         if status == 503:
             self.reached.add(limit)
         head = Call(Request(UNREAD, b"", b"", []))
+        head.started = monotonic()
         failure = errors.bare(status, message or EARLY_REFUSALS[status], headers)
         return self._answer_failure(head, self.route(head), failure)
 
@@ -420,7 +424,8 @@ class Pipeline:
         response.close = head.huge
         route = request.route
         method = method_label(head.request.method) if route is NO_ROUTE else route.method
-        self._server.counts.add((route.path, method, response.status))
+        started = 0.0 if isinstance(response, PartsResponse) else head.started
+        self._server.counts.add(method, route.path, response.status, started)
         return response
 
 

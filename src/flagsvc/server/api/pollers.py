@@ -10,9 +10,10 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from flagsvc.server.store.documents import ClientDocument, DocumentQuery
+from flagsvc.server.store.documents import ClientDocument, DocumentQuery, Documents
 
 Who: TypeAlias = tuple[bytes | None, bytes | None, bytes | None]
 MAX_POLLERS = 10_000
@@ -21,6 +22,8 @@ MAX_QUERY = 1000
 """The most characters of the filters of a query that is remembered."""
 MAX_NAME = 100
 """The most characters of a name that an instance gives itself."""
+MAX_QUERIES = 100
+"""The most different queries whose newest document is looked at."""
 KEPT_DOCUMENTS = 10
 """The last documents of an instance that are remembered."""
 KEPT_COMMITS = 1000
@@ -138,6 +141,15 @@ def count_arrived(pollers: Iterable[Poller], digests: dict[DocumentQuery, str], 
     """
     there = [each for each in pollers if each.query in digests and not each.is_gone(now)]
     return sum(digests.get(each.query) == each.digest for each in there), len(there)
+
+
+def newest_digests(documents: Documents, pollers: Iterable[Poller]) -> dict[DocumentQuery, str]:
+    """Return the digest of the newest document of each query that an instance asks for. Raises DatabaseError.
+
+    Of very many queries only the first ones count: each may have to be made for this.
+    """
+    queries = islice(dict.fromkeys(each.query for each in pollers), MAX_QUERIES)
+    return {query: documents.get(query).digest for query in queries}
 
 
 class Arrival(NamedTuple):

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import islice
 from typing import Any
 
 from flagsvc.http.answers import Answer
 from flagsvc.http.etag import short_revision
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.pollers import Poller, count_arrived
+from flagsvc.server.api.pollers import Poller, count_arrived, newest_digests
 from flagsvc.server.pages.notices import describe_arrival
 from flagsvc.server.pages.page import page
 from flagsvc.server.store.documents import DocumentQuery
 from flagsvc.server.store.undo.subjects import find_touched, unknown_action
 
-MAX_QUERIES = 100
-"""The most different queries whose newest document is looked at."""
 SHOWN = 500
 """The most instances on the page. The counts are of all."""
 
@@ -25,20 +21,11 @@ def show(call: ApiCall) -> Answer:
     """Return the instances, those without the newest flags first."""
     now = call.server.clock.now()
     every = call.server.pollers.list_all()
-    newest = newest_digests(call, [each for each in every if not each.is_gone(now)])
+    newest = newest_digests(call.server.documents, [each for each in every if not each.is_gone(now)])
     arrived, there = count_arrived(every, newest, now)
     rows = [describe(each, newest, now) for each in every]
     rows.sort(key=lambda each: (each["gone"], each["newest"]))
     return Answer({"proxies": rows[:SHOWN], "arrived": arrived, "there": there, "total": len(rows)})
-
-
-def newest_digests(call: ApiCall, pollers: Iterable[Poller]) -> dict[DocumentQuery, str]:
-    """Return the digest of the newest document of each query that an instance asks for. Raises DatabaseError.
-
-    Of very many queries only the first ones count: each may have to be made for this.
-    """
-    queries = islice(dict.fromkeys(each.query for each in pollers), MAX_QUERIES)
-    return {query: call.server.documents.get(query).digest for query in queries}
 
 
 def describe(poller: Poller, newest: dict[DocumentQuery, str], now: float) -> dict[str, Any]:

@@ -15,15 +15,17 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 from uuid import uuid4
 
 from sqlalchemy import Connection, Engine, Table, func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import QueuePool
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.core.log import Logger, describe_error
+from flagsvc.http.counts import Histogram
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.changed_flags import ChangedFlags
 from flagsvc.server.store.connections import READING, RETRY_S, WRITING
@@ -56,7 +58,8 @@ Prepare: TypeAlias = Callable[[Engine], None]
 class Tx:
     """One transaction: its connection, its time (UTC, after the wait for writers) and its actor; None for the server itself.
 
-    `way` says how its changes come about, and `action` identifies them together. `revision` is that of its commit, 0 before.
+    `way` says how its changes come about, and `action` identifies them together. `revision` is that of its commit, 0 before. Its
+    begin took `waited_s` seconds.
     """
 
     db: Connection
@@ -66,6 +69,7 @@ class Tx:
     action: str = field(default_factory=lambda: str(uuid4()))
     pending_events: list[dict[str, Any]] = field(default_factory=list)
     revision: int = 0
+    waited_s: float = 0.0
 
     def record_event(
         self,
@@ -96,11 +100,46 @@ class Tx:
         return range(last + 1, last + 1 + count)
 
 
+CHANGE, RECORD = "change", "record"
+COMMITS = (CHANGE, RECORD)
+"""The kinds of transactions that write: they change flags, or only record usage and the like."""
+
+
+class StoreFigures:
+    """What transactions did: `commits` by kind, `errors` of the database, and how long changes waited for their `turns`.
+
+    `waiting` threads wait for a connection now.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.commits = dict.fromkeys(COMMITS, 0)
+        self.errors = 0
+        self.waiting = 0
+        self.turns = Histogram()
+
+    def add(self, *, commit: str = "", error: int = 0, waiting: int = 0) -> None:
+        """Add to the numbers."""
+        with self.lock:
+            if commit:
+                self.commits[commit] += 1
+            self.errors += error
+            self.waiting += waiting
+
+    def add_turn(self, seconds: float) -> None:
+        with self.lock:
+            self.turns.add(seconds)
+
+
 class Store:
-    """A database of flags. Transactions may run in any thread; every failure of the database raises `DatabaseError`."""
+    """A database of flags. Transactions may run in any thread; every failure of the database raises `DatabaseError`.
+
+    `figures` tells what they have done.
+    """
 
     def __init__(self, engine: Engine, clock: Clock, log: Logger, listen: str | None = None) -> None:
         self.engine = engine
+        self.figures = StoreFigures()
         self._listen = listen
         self._clock = clock
         self._log = log
@@ -125,6 +164,7 @@ class Store:
         with self._transaction(actor, {WRITING: True}) as tx:
             yield tx
             store_events(tx.db, tx.pending_events)
+        self.figures.add(commit=RECORD)
 
     @contextmanager
     def writing(self, actor: Actor | None, way: Way = "api") -> Iterator[Tx]:
@@ -135,6 +175,7 @@ class Store:
             yield tx
             store_events(tx.db, tx.pending_events)
             tx.revision = self._increment_revision(tx.db)
+        self.figures.add(commit=CHANGE)
         self.changed.note(tx.revision, tx.pending_events)
         self.notify_watchers(tx.revision)
 
@@ -148,9 +189,11 @@ class Store:
 
     def _wait_for_writers(self, tx: Tx) -> None:
         """Wait for earlier writers. On SQLite the transaction has already waited when it began."""
+        began = self._clock.monotonic()
         if self._is_postgresql:
             tx.db.execute(select(func.pg_advisory_xact_lock(WRITER_LOCK_KEY)))
             tx.now = self.now()
+        self.figures.add_turn(tx.waited_s + self._clock.monotonic() - began)
 
     def revision(self) -> int:
         """Return how many transactions changed flags, on all servers of this database."""
@@ -189,6 +232,11 @@ class Store:
             self._files.close()
 
     @property
+    def pool(self) -> QueuePool:
+        """The connections to the database."""
+        return cast(QueuePool, self.engine.pool)
+
+    @property
     def _is_postgresql(self) -> bool:
         return self.engine.dialect.name == "postgresql"
 
@@ -202,21 +250,28 @@ class Store:
         try:
             if writes:
                 self._refuse_if_moved()
-            with self._connect(writes=writes).execution_options(**options) as db, db.begin():
-                yield Tx(db, self.now(), actor)
+            with self._connect(writes=writes).execution_options(**options) as db:
+                began = self._clock.monotonic()
+                with db.begin():
+                    yield Tx(db, self.now(), actor, waited_s=self._clock.monotonic() - began)
             if writes:
                 self._refuse_if_moved()
         except SQLAlchemyError as error:
+            self.figures.add(error=1)
             obstacle = find_obstacle(error) if writes else None
             raise (DatabaseError(describe_database_error(error)) if obstacle is None else self._refusal(obstacle)) from error
 
     def _connect(self, *, writes: bool) -> Connection:
         """Return a connection. While no new one may be opened, because the file has moved, a read waits for an open one."""
-        for _ in range(0 if writes else READ_TRIES):
-            with suppress(UnwritableError):
-                return self.engine.connect()
-            time.sleep(RETRY_S)
-        return self.engine.connect()
+        self.figures.add(waiting=1)
+        try:
+            for _ in range(0 if writes else READ_TRIES):
+                with suppress(UnwritableError):
+                    return self.engine.connect()
+                time.sleep(RETRY_S)
+            return self.engine.connect()
+        finally:
+            self.figures.add(waiting=-1)
 
     def look(self) -> None:
         """Note it if the files of an SQLite database have moved."""

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from flagsvc.http.server import ConnectionLimits
+from flagsvc.http.server import ConnectionLimits, shared
 from support.aio import until
 from support.frontkit import KEYED, dial, get, head, serving
 
@@ -152,3 +152,22 @@ async def test_before_the_end_of_the_server() -> None:
     assert not begun.transport.over, "a request has as much time as ever"
     begun.send(b"{}")
     assert begun.answers("POST") == [200] and begun.transport.closed
+
+
+async def test_how_late_the_clock_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each tick notes how late it comes. One that comes early is not late."""
+    moments = iter((100.0, 100.5, 100.5, 103.0, 103.0))
+    monkeypatch.setattr(shared, "monotonic", lambda: next(moments))
+    line = dial(serving(), LIMITS)
+    line.tick(2)
+    lag = line.connection.traffic.lag
+    assert (sum(lag.counts), lag.counts[0], lag.sum) == (2, 1, 1.5)
+
+
+async def test_what_is_counted_of_connections() -> None:
+    """Every byte that is written counts, also of a large answer, and every open connection until it is lost."""
+    line = dial(serving(), LIMITS).send(HEALTH, get())
+    traffic = line.connection.traffic
+    assert (traffic.open, traffic.sent) == (1, len(line.transport.data)) and traffic.sent > 100
+    line.lose()
+    assert traffic.open == 0

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from flagsvc.http.call import StatusCounts
+from flagsvc.http.counts import StatusCounts
 from flagsvc.proxy.api.metrics import (
     KEPT,
     SERVED,
@@ -28,16 +28,14 @@ from support.serving import Serving, holder_of
 
 def test_the_age_before_the_first_check() -> None:
     """There is none: NaN, not the time since 1970."""
-    page = Serving().ask(b"GET", b"/proxy/internal-backstage/prometheus").body
-    assert b"\nflagsvc_config_age_seconds NaN\n" in page
+    assert "flagsvc_config_age_seconds NaN" in page(Serving().service.sources)
 
 
 def test_the_states_are_those_of_the_configuration() -> None:
     """Each state has a number: 1 for the present state, else 0."""
     serving = Serving()
     serving.holder.state = State.STALE
-    page = serving.ask(b"GET", b"/proxy/internal-backstage/prometheus").body.decode()
-    shown = [line for line in page.splitlines() if line.startswith("flagsvc_config_state{")]
+    shown = samples(page(serving.service.sources), "flagsvc_config_state")
     assert shown == [f'flagsvc_config_state{{state="{state}"}} {float(state is State.STALE)}' for state in State]
 
 
@@ -66,10 +64,11 @@ def test_counts_left_out_have_a_reason() -> None:
     """Too many at once, malformed, or refused by the upstream for good."""
     serving = Serving()
     serving.usage.full, serving.usage.malformed, serving.usage.refused = 5, 3, 2
-    page = serving.ask(b"GET", b"/proxy/internal-backstage/prometheus").body
-    assert b'flagsvc_usage_dropped_total{reason="full"} 5.0' in page
-    assert b'flagsvc_usage_dropped_total{reason="malformed"} 3.0' in page
-    assert b'flagsvc_usage_dropped_total{reason="refused"} 2.0' in page
+    assert samples(page(serving.service.sources), "flagsvc_usage_dropped_total") == [
+        'flagsvc_usage_dropped_total{reason="full"} 5.0',
+        'flagsvc_usage_dropped_total{reason="malformed"} 3.0',
+        'flagsvc_usage_dropped_total{reason="refused"} 2.0',
+    ]
 
 
 ROWS = (*SPECIFIED, *KEPT, *SERVED)
@@ -79,10 +78,15 @@ OF_PROCESS = {
     "flagsvc_proxy_up",
     "unleash_proxy_up",
     "flagsvc_build_info",
+    "flagsvc_ready",
     "flagsvc_workers",
     "flagsvc_worker_restarts",
     "flagsvc_worker_hangs",
     "flagsvc_limits_reached",
+    "flagsvc_http_connections_open",
+    "flagsvc_http_sent_bytes",
+    "flagsvc_event_loop_lag_seconds",
+    "flagsvc_certificate_expiry_timestamp_seconds",
     "flagsvc_streams_open",
     "flagsvc_streams_opened",
     "flagsvc_streams_dropped",

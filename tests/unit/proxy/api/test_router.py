@@ -70,12 +70,10 @@ def test_how_a_key_is_sent(listed: str, sent: bytes, opens: bool) -> None:
     assert list(table.listed) == [salted(listed.encode()), salted(b"other")]
 
 
-@pytest.mark.parametrize(
-    "path", [b"/proxy/health", b"/PROXY/Health/", b"/proxy/live", b"/readyz", b"/readyz/", b"/proxy/internal-backstage/prometheus"]
-)
+@pytest.mark.parametrize("path", [b"/proxy/health", b"/PROXY/Health/", b"/proxy/live", b"/readyz", b"/readyz/"])
 @pytest.mark.parametrize("keys", [(), (b"key-a",), (b"nobody",), (b"key-a", b"key-b")])
 def test_what_needs_no_key_is_of_the_process(path: bytes, keys: tuple[bytes, ...]) -> None:
-    """Probes and metrics are those of the process, with a key or without, however the path is spelled."""
+    """Probes are those of the process, with a key or without, however the path is spelled."""
     routed = Routed()
     routed.a.holder.current = None
     assert routed.get(path, *keys).status == 200

@@ -222,3 +222,11 @@ async def test_what_is_noted() -> None:
         await clock.advance(delay)
         await clock.next_sleep()
         assert notes.error == "" and notes.since == clock.now() > failed
+
+
+async def test_the_phases_of_a_refresh() -> None:
+    """Each poll has a fetch, also one that fails. Only another document is compiled, and served."""
+    async with running(ONE, ONE, DOWN, TWO) as world:
+        for _ in range(4):
+            await world.round()
+        assert {phase: sum(found.counts) for phase, found in world.holder.phases.items()} == {"fetch": 5, "compile": 2, "switch": 2}

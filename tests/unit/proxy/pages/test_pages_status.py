@@ -12,7 +12,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from flagsvc.http.call import StatusCounts
+from flagsvc.http.counts import StatusCounts
 from flagsvc.http.parts import PartsResponse
 from flagsvc.http.reached_limits import LIMITS
 from flagsvc.pages.live import MAX_OF_ONE

@@ -13,7 +13,7 @@ import pytest
 
 from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.http.call import StatusCounts
+from flagsvc.http.counts import StatusCounts
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.metrics import Sources

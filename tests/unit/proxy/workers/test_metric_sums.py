@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.http.call import StatusCounts
-from flagsvc.http.metrics import Readings
+from flagsvc.http.counts import StatusCounts
+from flagsvc.http.metrics import CERTIFICATE, DURATIONS, SUM, Readings
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.metrics import Sources
 from flagsvc.proxy.usage import UsageCounters
@@ -17,6 +17,7 @@ from support.serving import holder_of
 
 COUNTER = ("flagsvc_http_requests", "/proxy", "GET", "200")
 GAUGE = ("flagsvc_answer_cache_bytes",)
+BUCKET, SECONDS = (DURATIONS, "/proxy", "GET", "+Inf"), (DURATIONS, "/proxy", "GET", SUM)
 
 
 def sources(*counts: StatusCounts) -> Sources:
@@ -47,6 +48,30 @@ def test_fresh_readings() -> None:
     first.add(404)
     assert changes.take_changes(fresh.take_new()) == {COUNTER: 1, (COUNTER[0], "/proxy", "GET", "404"): 1}
     assert fresh.take_new() == {}
+
+
+def test_durations_are_told_with_their_requests() -> None:
+    """Buckets and seconds of a worker's histogram add up as its requests do, and stay when the worker ends."""
+    sums = MetricSums()
+    for worker in (0, 1):
+        counts = StatusCounts("GET", "/proxy")
+        fresh, changes = NewReadings(sources(counts)), MetricChanges()
+        for number in (1, 2):
+            counts.add(200, started=-99.0)  # longer than any bound
+            told = changes.take_changes(fresh.take_new())
+            assert (told[COUNTER], told[BUCKET]) == (1, 1) and told[SECONDS] >= 99, number
+            sums.add(worker, told)
+        sums.forget_worker(worker)
+    total = sums.total({})
+    assert (total[COUNTER], total[BUCKET]) == (4, 4) and total[SECONDS] >= 4 * 99
+
+
+def test_the_first_end_of_a_certificate_counts() -> None:
+    """Workers may have read another certificate than others: the end that comes first is shown, and no sum."""
+    sums = MetricSums()
+    sums.add(0, {(CERTIFICATE,): 2000.0})
+    sums.add(1, {(CERTIFICATE,): 1000.0})
+    assert sums.total({}) == {(CERTIFICATE,): 1000.0}
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(0, 9), st.booleans()), max_size=30))

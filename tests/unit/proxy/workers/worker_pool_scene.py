@@ -117,7 +117,7 @@ class PoolScene:
             size,
             self.spawn,
             sockets=[[number] for number in range(size if groups is None else groups)],
-            render_metrics=lambda: b"the metrics",
+            render_metrics=lambda is_open: b"the metrics",
             look_up=self.look_up,
             list_valid_tokens=lambda: self.valid,
             options={"port": 3000},
