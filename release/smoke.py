@@ -20,7 +20,7 @@ import demo  # noqa: E402
 import flagsvc  # noqa: E402
 from flagsvc.core.version import COMPILED, INTERPRETED, VERSION, engine_form  # noqa: E402
 
-FIRST = {"dark-mode": "", "new-checkout": "", "banner-text": "variant eu, Hello, Europe!"}
+FIRST = {"eu-invoice": "", "new-checkout": "", "banner-text": "variant friendly, Good to see you again!"}
 """Some flags of the demo that its first context gets, and what the demo says about the variant of each."""
 
 
