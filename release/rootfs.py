@@ -46,6 +46,8 @@ def main(target: Path, environment: Path) -> None:
         path.write_text(text)
     if AUTHORITIES.exists():
         shutil.copy(AUTHORITIES, below(target, AUTHORITIES))
+    (target / "tmp").mkdir(exist_ok=True)
+    (target / "tmp").chmod(0o1777)
     libraries = copy_libraries(target)
     [packages] = (below(target, environment) / "lib").glob("python*/site-packages")
     debian = list(record(target, {AUTHORITIES, *libraries}))
@@ -70,11 +72,12 @@ def copy(source: Path, target: Path, *left_out: str) -> None:
 def copy_python(target: Path) -> None:
     """Copy the interpreter and its modules. The folders that are links in the system, such as /lib, are links here too."""
     for link in (each for each in Path("/").iterdir() if each.is_symlink() and each.name.startswith("lib")):
-        (target / link.readlink()).mkdir(parents=True, exist_ok=True)
-        (target / link.name).symlink_to(link.readlink())
+        folder = link.resolve().relative_to("/")
+        (target / folder).mkdir(parents=True, exist_ok=True)
+        (target / link.name).symlink_to(folder)
     program = Path(sys.base_prefix, "bin", f"python{sysconfig.get_python_version()}").resolve()
     shutil.copy(program, below(target, program))
-    for name in {"python3", program.name} - {program.name}:
+    for name in ("python", "python3"):
         below(target, program.with_name(name)).symlink_to(program.name)
     copy(Path(sysconfig.get_path("stdlib")), target, *NOT_RUN, *NOT_LOADED)
 
@@ -101,7 +104,7 @@ def record(target: Path, files: set[Path]) -> Iterator[tuple[str, str, str]]:
     """Write down which packages of Debian the files are from, as scanners look for it, with their licences; yield the packages."""
     patterns = [f"*/{path.resolve().name}" for path in files if path.exists()]
     shown = subprocess.run(["dpkg-query", "--search", *patterns], capture_output=True, text=True).stdout
-    for name in sorted({line.partition(":")[0] for line in shown.splitlines()}):
+    for name in sorted({line.partition(":")[0] for line in shown.splitlines() if not line.startswith("diversion ")}):
         status = subprocess.run(["dpkg-query", "--status", name], capture_output=True, text=True, check=True).stdout
         below(target, Path("/var/lib/dpkg/status.d", name)).write_text(status)
         if (licence := Path("/usr/share/doc", name, "copyright")).exists():
