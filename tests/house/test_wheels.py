@@ -26,7 +26,7 @@ def test_wheels_are_built_for_every_python_that_is_named() -> None:
 
 
 def test_the_tools_of_a_build_are_those_of_the_package() -> None:
-    """What pip gets for a build from the source is what wheels are built with, and the latter is pinned with digests."""
+    """What pip gets for a build from the source is pinned, with digests, for the wheels of a release."""
     listed = (ROOT / "requirements/build.in").read_text().splitlines()
     assert set(PROJECT["build-system"]["requires"]) < set(listed)
     for name in ("build", "release"):

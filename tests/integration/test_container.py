@@ -224,7 +224,7 @@ class TestTheImage:
 
     @pytest.mark.parametrize("program", ["proxy", "server"])
     def test_it_runs_on_its_root_filesystem_as_somebody_else(self, image: Machine, program: str) -> None:
-        """A user without a home runs it, with nothing but the image around. The one health check passes, and SIGTERM ends it."""
+        """A user without a home runs it, with nothing but the image around. The health check passes, and SIGTERM ends it."""
         [check] = of(FINAL, "HEALTHCHECK")
         inside, port = inside_of(image), free_port()
         with fake_upstream({"features": [{"name": "first", "enabled": True}]}) as upstream, scratch() as folder:

@@ -41,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     text = "ask again for up to this time until it is ready [default: ask once]"
     parser.add_argument("--wait", metavar="SECONDS", type=partial(parse_seconds, what="from 0", zero=True), default=0.0, help=text)
     add_server_argument(parser, NEEDED_BY_SERVER)
-    parser.add_argument("--any", action="store_true", help="ask the proxy, then the flag server, until one of them is ready")
+    parser.add_argument("--any", action="store_true", help="ask the proxy and the flag server: a program that is ready is enough")
     add_config_argument(parser)
     add_options(parser, NEEDED)
     add_server_flags(parser, NEEDED_BY_SERVER)
