@@ -15,6 +15,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
+from py_compile import PycInvalidationMode
 
 import sbom
 
@@ -115,7 +116,7 @@ def record(target: Path, files: set[Path]) -> Iterator[tuple[str, str, str]]:
 
 def compile_modules(target: Path) -> None:
     """Compile all Python modules, since nothing can be written later. A hash in place of a time makes the same bytes each time."""
-    mode = compileall.PycInvalidationMode.UNCHECKED_HASH
+    mode = PycInvalidationMode.UNCHECKED_HASH
     compileall.compile_dir(target, quiet=2, maxlevels=30, workers=0, stripdir=str(target), prependdir="/", invalidation_mode=mode)
 
 
