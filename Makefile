@@ -111,7 +111,7 @@ bench: install ## measure the proxy, the reference and Unleash Edge (QUICK=1: tw
 soak: install ## run one worker under load and failures (MINUTES=30)
 	@$(BIN)/python benchmarks/soak.py --minutes $(or $(MINUTES),30) $(ARGS)
 
-wheels: install ## build source distribution and wheels into dist/, and test each (PYTHONS=…: for which; TWICE=1: compare two builds; PURE=1)
+wheels: $(VENV)/.installed ## build source distribution and wheels into dist/, and test each (PYTHONS=…: for which; TWICE=1: compare two builds; PURE=1)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.txt
 	$(BIN)/python release/wheels.py $(if $(TWICE),--twice) $(if $(PURE),--pure) $(PYTHONS)
 
