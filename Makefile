@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile demo check peers test test-interpreted test-long lint types docs screenshots lock wheel bench soak instructions clean
+.PHONY: help install compile demo check peers test test-interpreted test-long lint types docs screenshots lock wheels bench soak instructions clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -103,6 +103,7 @@ lock: $(VENV)/.created ## pin the requirements again, with hashes
 	$(BIN)/uv pip compile --quiet --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements/runtime.txt requirements/runtime.in
 	$(BIN)/uv pip compile --quiet --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/runtime.txt -o requirements/dev.txt requirements/dev.in
 	$(BIN)/uv pip compile --quiet --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/dev.txt -o requirements/build.txt requirements/build.in
+	$(BIN)/uv pip compile --quiet --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/dev.txt -o requirements/release.txt requirements/release.in
 
 bench: install ## measure the proxy, the reference and Unleash Edge (QUICK=1: two minutes; EDGE=BINARY: another Edge)
 	@$(BIN)/python benchmarks/proxy.py $(if $(QUICK),--quick) $(if $(EDGE),--edge "$(EDGE)") $(ARGS)
@@ -110,8 +111,9 @@ bench: install ## measure the proxy, the reference and Unleash Edge (QUICK=1: tw
 soak: install ## run one worker under load and failures (MINUTES=30)
 	@$(BIN)/python benchmarks/soak.py --minutes $(or $(MINUTES),30) $(ARGS)
 
-wheel: install ## build the wheel with the compiled engine into dist/
-	$(BIN)/python -m build --wheel --no-isolation
+wheels: $(VENV)/.installed ## build source distribution and wheels into dist/, and test each (PYTHONS=…: for which; TWICE=1: compare two builds; PURE=1)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.txt
+	$(BIN)/python release/wheels.py $(if $(TWICE),--twice) $(if $(PURE),--pure) $(PYTHONS)
 
 instructions: install ## record how many instructions the engine takes (valgrind); a test compares them
 	$(BIN)/python benchmarks/instructions.py --record

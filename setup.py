@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import shlex
@@ -9,17 +10,22 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tempfile
 import threading
 import time
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 
+PROJECT = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
 COMPILED = Path("src/flagsvc/compiled.txt")
 CACHE = "build/mypy_cache"
 """Where mypyc keeps what it knows of the sources: its own folder, since mypy may run at the same time (`make -j`)."""
@@ -105,7 +111,7 @@ def reason_left_out() -> str:
 
 def readme() -> str:
     """Return README.md as it reads outside the repository: its relative links point to the repository's address."""
-    source = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
+    source = PROJECT["project"]["urls"]["Source"]
 
     def whole(found: re.Match[str]) -> str:
         sign, text, path = found.groups()
@@ -154,6 +160,44 @@ class Build(build_ext):
             super().build_extensions()
 
 
+class Wheel(bdist_wheel):
+    """setuptools' command that makes a wheel, which adds the bill of materials, and gives its files one mode."""
+
+    def write_wheelfile(self, wheelfile_base: str, *args: str) -> None:
+        """Write what is about the wheel, when all else of it is in its folder."""
+        super().write_wheelfile(wheelfile_base, *args)
+        sys.path.insert(0, "release")
+        from sbom import of_wheel
+
+        bills = Path(wheelfile_base, "sboms")
+        bills.mkdir(exist_ok=True)
+        compiler = version("mypy") if self.distribution.ext_modules else ""
+        (bills / "flagsvc.cdx.json").write_text(of_wheel(self.distribution.get_version(), compiler))
+        for path in Path(wheelfile_base).parent.rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+class Sdist(sdist):
+    """setuptools' command that packs the source: files of one time, one owner and one mode, so the same bytes each time."""
+
+    def make_archive(self, base_name: str, *args: object, base_dir: str, **options: object) -> str:
+        """Return the path of the archive of the folder `base_dir`."""
+        path, moment = Path(f"{base_name}.tar.gz"), int(os.environ["SOURCE_DATE_EPOCH"])
+
+        def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+            mode = 0o755 if member.isdir() else 0o644
+            return member.replace(mtime=moment, mode=mode, uid=0, gid=0, uname="", gname="", deep=False)
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            path.open("wb") as raw,
+            gzip.GzipFile("", "wb", fileobj=raw, mtime=moment) as packed,
+            tarfile.open(fileobj=packed, mode="w") as tar,
+        ):
+            tar.add(base_dir, filter=plain)
+        return str(path)
+
+
 def extensions() -> list[object]:
     """Return the extension modules to build; none where something hinders, which standard error tells."""
     reason = reason_left_out()
@@ -187,9 +231,10 @@ def mend(path: str) -> int:
     return number
 
 
+os.environ.setdefault("SOURCE_DATE_EPOCH", PROJECT["tool"]["cibuildwheel"]["environment"]["SOURCE_DATE_EPOCH"])
 setup(
     ext_modules=[] if WORDS_ONLY & set(sys.argv) and not BUILDS & set(sys.argv) else extensions(),
-    cmdclass={"build_ext": Build},
+    cmdclass={"bdist_wheel": Wheel, "build_ext": Build, "sdist": Sdist},
     long_description=readme(),
     long_description_content_type="text/markdown",
 )

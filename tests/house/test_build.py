@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -23,8 +25,9 @@ HEADERS = "import sysconfig\nsysconfig.get_path = lambda *_, **__: {folder!r}\n"
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """Give what a build reads, with one module to compile, and a compiled file that is left from before."""
-    for name in ("setup.py", "pyproject.toml", "Makefile"):
-        shutil.copy(ROOT / name, tmp_path)
+    for name in ("setup.py", "pyproject.toml", "Makefile", "MANIFEST.in", "release/sbom.py", "requirements/runtime.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     sources = ("src/flagsvc/__init__.py", VERSION, f"src/flagsvc/{MODULE}")
     for name in ("README.md", "LICENSE", "requirements/dev.txt", *sources):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +46,7 @@ def stale(tree: Path) -> Path:
 def call(tree: Path, *command: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Run a command in the tree with nothing in the environment but the search path and `env`."""
     given = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(tree), **env}
-    return subprocess.run(command, cwd=tree, env=given, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=tree, env=given, capture_output=True, text=True, timeout=300)
 
 
 def build(tree: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -216,3 +219,25 @@ def test_a_command_that_builds_is_told_what_it_builds(tree: Path, commands: tupl
     built = call(tree, sys.executable, "setup.py", "--quiet", *commands, FLAGSVC_PURE="1")
     assert built.returncode == 0, built.stderr
     assert ("stays interpreted" in built.stderr) is told
+
+
+@pytest.mark.parametrize("env", [{"FLAGSVC_PURE": "1"}, {"FLAGSVC_OPT": "0"}], ids=["pure", "compiled"])
+def test_what_is_built_twice_is_the_same_bytes(tree: Path, env: dict[str, str]) -> None:
+    """Neither the folder, nor the time, nor the mode of new files is in the archives. The wheel has its bill of materials."""
+    made = []
+    for folder, mask in (tree / "first", "022"), (tree / "second", "077"):
+        shutil.copytree(tree, folder, ignore=shutil.ignore_patterns("first", "*.so"))
+        words = f"umask {mask}; exec {sys.executable} setup.py --quiet sdist bdist_wheel"
+        done = call(folder, "sh", "-c", words, **env)
+        assert done.returncode == 0, done.stderr
+        made.append({path.name: path.read_bytes() for path in (folder / "dist").iterdir()})
+        (tree / "pyproject.toml").touch()
+    assert made[0] == made[1] and len(made[0]) == 2
+    [wheel] = (tree / "first/dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        bill = json.loads(archive.read("flagsvc-0.dist-info/sboms/flagsvc.cdx.json"))
+        assert any(name.endswith(".so") for name in archive.namelist()) is ("FLAGSVC_OPT" in env)
+    inside = {part["name"] for part in bill["metadata"]["component"]["components"]}
+    assert inside == {"htmx.org", *(["mypy"] if "FLAGSVC_OPT" in env else [])}
+    digests = [part["externalReferences"][0]["hashes"] for part in bill["components"]]
+    assert sum(map(len, digests)) == (ROOT / "requirements/runtime.txt").read_text().count("--hash=sha256:")

@@ -13,7 +13,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
+from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,12 +76,13 @@ class Machine:
         self.root = root
         self.work = root
         self.ran: list[str] = []
+        self.final = root / "rootfs"
 
     def moved(self, text: str) -> str:
         """A command line with the Dockerfile's folders in this one, and its tools replaced by the tests' own."""
         text = text.replace("/tools/bin/python", sys.executable)
         text = re.sub(r"^python\b", sys.executable, text)
-        return re.sub(r"(?<![\w.])/(opt|wheels|state|source)\b", rf"{self.root}/\1", text)
+        return re.sub(r"(?<![\w.])/(opt|wheels|state|source|rootfs)\b", rf"{self.root}/\1", text)
 
     def do(self, step: Step) -> None:
         """Carry out one instruction of the build stage."""
@@ -119,6 +122,7 @@ def image() -> Iterator[Machine]:
     if sys.platform != "linux":
         needs.missing("the container is a Linux one")
     needs.program("cc", "gcc", "clang")
+    needs.program("dpkg-query")
     with scratch() as folder:
         folder.chmod(0o755)
         machine = Machine(folder)
@@ -127,6 +131,8 @@ def image() -> Iterator[Machine]:
         for path in [folder, *folder.rglob("*")]:
             if not path.is_symlink():
                 path.chmod(path.stat().st_mode & ~0o222)
+        (machine.final / "state").mkdir()
+        (machine.final / "state").chmod(0o777)
         yield machine
         for path in [folder, *folder.rglob("*")]:
             if path.is_dir() and not path.is_symlink():
@@ -173,38 +179,86 @@ class TestTheImage:
         assert packages == {name.lower().replace("-", "_") for name in pinned} | {"flagsvc"}
         assert (installed(image) / "py.typed").exists()
 
-    def test_it_runs_as_somebody_else_on_a_read_only_tree(self, image: Machine) -> None:
-        """A user without a name or a home runs it from a read-only tree. The health check passes, and SIGTERM ends it."""
-        as_nobody = other_user()
-        command = image.root / "opt/flagsvc/bin/flagsvc"
-        port = free_port()
+    def test_the_installed_package_works(self, image: Machine) -> None:
+        """The program that tests the wheels of a release finds nothing wrong: answers, both programs, a page, the bill."""
+        with scratch() as folder:
+            command, env = (
+                [image.root / "opt/flagsvc/bin/python", ROOT / "release/smoke.py"],
+                clean_environment(folder) | {"PYTHONPATH": ""},
+            )
+            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, done.stderr
+
+    def test_nothing_but_python_and_its_libraries_is_in_it(self, image: Machine) -> None:
+        """No shell, no package manager, no compiler, no test; every module is compiled; to pull it is less than 80 MB."""
+        files = [path for path in image.final.rglob("*") if path.is_file() and not path.is_symlink()]
+        programs = {path.name for path in files if path.parent.name in ("bin", "sbin")}
+        assert {"flagsvc"} < programs and not programs & {
+            "sh",
+            "bash",
+            "dash",
+            "busybox",
+            "env",
+            "apt-get",
+            "dpkg",
+            "pip",
+            "gcc",
+            "ldd",
+        }
+        assert not [path for path in files if {"ensurepip", "idlelib", "tkinter"} & {*path.parts} or path.name.startswith("libtcl")]
+        sources = [path for path in files if path.suffix == ".py" and "flagsvc" in path.relative_to(image.final).parts[-4:]]
+        assert sources and all(list(path.parent.glob(f"__pycache__/{path.stem}.*.pyc")) for path in sources)
+        with tarfile.open(image.root / "image.tar.gz", "w:gz", compresslevel=1) as archive:
+            archive.add(image.final)
+        assert (image.root / "image.tar.gz").stat().st_size < 80_000_000
+
+    def test_its_bill_of_materials_has_every_package(self, image: Machine) -> None:
+        """Python's packages, Debian's, whose entries scanners also find, and Python itself; each with its version."""
+        found = json.loads((image.final / "usr/share/sbom/flagsvc.cdx.json").read_text())
+        names = {part["purl"].rpartition("@")[0] for part in found["components"]}
+        packages = {
+            re.sub(r"[-_.]+", "-", each.name).lower() for each in Distribution.discover(path=[str(installed(image).parent)])
+        }
+        assert {f"pkg:pypi/{name}" for name in packages - {"flagsvc"}} == {name for name in names if name.startswith("pkg:pypi/")}
+        debian = {path.name for path in (image.final / "var/lib/dpkg/status.d").iterdir()}
+        assert names >= {"pkg:generic/python", *(f"pkg:deb/debian/{name}" for name in debian)} and {"libc6", "zlib1g"} <= debian
+
+    @pytest.mark.parametrize("program", ["proxy", "server"])
+    def test_it_runs_on_its_root_filesystem_as_somebody_else(self, image: Machine, program: str) -> None:
+        """A user without a home runs it, with nothing but the image around. The health check passes, and SIGTERM ends it."""
+        [check] = of(FINAL, "HEALTHCHECK")
+        inside, port = inside_of(image), free_port()
         with fake_upstream({"features": [{"name": "first", "enabled": True}]}) as upstream, scratch() as folder:
-            folder.chmod(0o755)
-            env = image_environment(image) | proxy_environment(upstream.url, port, {})
-            env |= {"PORT": str(port), "HOME": "/nonexistent", "TMPDIR": "/nonexistent", "XDG_STATE_HOME": ""}
-            entry = [*as_nobody, str(command), *json.loads(of(FINAL, "CMD")[0])]
-            with running("image", entry, env=env, folder=folder) as program:
-                program.wait(lambda: answers(f"http://127.0.0.1:{port}/proxy/health"), "ready")
-                [check] = of(FINAL, "HEALTHCHECK")
-                words = [*as_nobody, str(command), *json.loads(check.partition("CMD ")[2])[1:]]
-                done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=30)
+            env = image_environment(image) | proxy_environment(upstream.url, port if program == "proxy" else free_port(), {})
+            env |= {"HOME": "/nonexistent", "TMPDIR": "/nonexistent", "XDG_STATE_HOME": "", "PYTHONPATH": ""}
+            env |= {
+                "FLAGSVC_SERVER_PORT": str(port if program == "server" else free_port()),
+                "FLAGSVC_DATABASE_URL": "/state/flags.db",
+            }
+            probe = [*inside, *json.loads(check.partition("CMD ")[2])[1:]]
+            with running("image", [*inside, program], env=env, folder=folder) as ran:
+                ran.wait(lambda: answers(f"http://127.0.0.1:{port}/{'proxy/' if program == 'proxy' else ''}health"), "ready")
+                done = subprocess.run(probe, env=env, capture_output=True, text=True, timeout=30)
                 assert (done.returncode, done.stderr) == (0, "")
-                program.wait(lambda: "could not be stored" in program.output(), "warning of the storage")
-                assert program.stop() == 0
-                assert "Traceback" not in program.output()
-            done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=30)
+                if program == "proxy":
+                    ran.wait(lambda: "could not be stored" in ran.output(), "warning of the storage")
+                assert ran.stop() == 0
+                assert "Traceback" not in ran.output()
+            done = subprocess.run(probe, env=env, capture_output=True, text=True, timeout=30)
             assert done.returncode == 1
 
 
-def other_user() -> list[str]:
-    """Return the command that runs a program as the image's user; empty if this process is not root."""
-    if os.geteuid() != 0:
-        return []
-    uid, gid = of(FINAL, "USER")[0].split(":")
-    words = [needs.program("setpriv"), "--reuid", uid, "--regid", gid, "--clear-groups", "--no-new-privs"]
-    if subprocess.run([*words, sys.executable, "-c", ""], capture_output=True, env={}).returncode:
-        needs.missing(f"user {uid} cannot run {Path(sys.executable).resolve()}")
-    return words
+def inside_of(image: Machine) -> list[str]:
+    """Return the command that runs the entry point on the root filesystem; by root, as the user of the image."""
+    user = of(FINAL, "USER")[0]
+    change = [f"--userspec={user}"] if os.geteuid() == 0 else []
+    words = [*([] if change else [needs.program("unshare"), "--map-root-user"]), needs.program("chroot"), *change, str(image.final)]
+    entry = image.moved(f"/opt/flagsvc/bin/{json.loads(of(FINAL, 'ENTRYPOINT')[0])[0]}")
+    done = subprocess.run([*words, entry, "--version"], capture_output=True, text=True, env={}, timeout=30)
+    if "Operation not permitted" in done.stderr:
+        needs.missing("no program may change its root folder here")
+    assert done.returncode == 0, done.stderr
+    return [*words, entry]
 
 
 def image_environment(image: Machine) -> dict[str, str]:
@@ -221,9 +275,10 @@ def test_the_final_stage() -> None:
     assert "PORT=" not in of(FINAL, "ENV")[0]  # this would override the PROXY_PORT of the image's user
     assert json.loads(of(FINAL, "ENTRYPOINT")[0]) == ["flagsvc"]
     assert json.loads(of(FINAL, "CMD")[0]) == ["proxy"]
-    assert json.loads(of(FINAL, "HEALTHCHECK")[0].partition("CMD ")[2]) == ["flagsvc", "health"]
+    assert json.loads(of(FINAL, "HEALTHCHECK")[0].partition("CMD ")[2]) == ["flagsvc", "health", "--any"]
     assert of(FINAL, "RUN") == []
     assert all("--from=build" in text for text in of(FINAL, "COPY"))
+    assert "FROM scratch\n" in (ROOT / "Dockerfile").read_text()
 
 
 def test_what_goes_to_the_builder() -> None:
@@ -272,10 +327,9 @@ def test_no_server_with_a_token_that_everybody_knows() -> None:
 
 
 def test_the_base_image_is_named_by_its_digest() -> None:
-    """A name can mean another image tomorrow; both stages begin with the same digest."""
+    """A name can mean another image tomorrow. The final stage begins with nothing."""
     images = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
-    assert len(images) == 2 and len(set(images)) == 1
-    assert re.fullmatch(r"python:3\.13-slim@sha256:[0-9a-f]{64}", images[0])
+    assert re.fullmatch(r"python:3\.13-slim@sha256:[0-9a-f]{64} scratch", " ".join(images))
 
 
 def test_the_compose_file() -> None:

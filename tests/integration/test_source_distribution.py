@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import wheels
 from support.conforming import assert_answers_the_client_specification
 from support.fake_upstream import fake_upstream
 from support.processes import ROOT, Answer, answers, ask, clean_environment, free_port, proxy_environment, running, scratch
@@ -96,8 +97,7 @@ def pip(*arguments: object) -> None:
 def source(folder: Path) -> Path:
     """Return a writable folder with the input of a build."""
     folder.mkdir()
-    files = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md", "src")
-    for name in files:
+    for name in wheels.SOURCES:
         (folder / name).symlink_to(ROOT / name)
     return folder
 

@@ -1,7 +1,7 @@
 """Report by exit code whether the proxy of this configuration is ready: 0 if it is, 1 if it is not.
 
-With --server it asks the flag server. It is made for container probes: it asks the program on this machine, and needs only the
-options that say where that program listens.
+With --server it asks the flag server. With --any it asks both, so the image has one health check whichever program runs. It is made
+for container probes: it asks the program on this machine, and needs only the options that say where that program listens.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 NEEDED = ("host", "port", "proxyBasePath", "adminAddress", *TLS)
 NEEDED_BY_SERVER = ("host", "port", "basePath", "adminAddress", *TLS)
 LOOPBACK = {None: "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}  # noqa: S104 - compared with, not bound to
+NO_LISTENER = "there is no listener"
 PROBE_INTERVAL_S = 0.1
 PROBE_TIMEOUT_S = 3.0
 """Seconds that one probe waits for its answer."""
@@ -40,6 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     text = "ask again for up to this time until it is ready [default: ask once]"
     parser.add_argument("--wait", metavar="SECONDS", type=partial(parse_seconds, what="from 0", zero=True), default=0.0, help=text)
     add_server_argument(parser, NEEDED_BY_SERVER)
+    parser.add_argument("--any", action="store_true", help="ask the proxy and the flag server: a program that is ready is enough")
     add_config_argument(parser)
     add_options(parser, NEEDED)
     add_server_flags(parser, NEEDED_BY_SERVER)
@@ -50,14 +52,34 @@ def run(args: Namespace) -> int:
 
     Raises `ConfigurationError` where the configuration does not say where the program listens.
     """
+    targets = _find_targets(args)
+    ready, target, answer = _probe_until_ready(args.wait, targets)
+    print(f"ready: {target.url}" if ready else f"not ready: {target.url}: {answer}")
+    return 0 if ready else 1
+
+
+def _find_targets(args: Namespace) -> list[ProbeTarget]:
+    """Return the addresses to ask. With --any, a program whose options do not say where it listens is left out."""
     flags = read_flags(args)
     if args.server:
-        place = _find_target(resolve_server(os.environ, args.config, flags), NEEDED_BY_SERVER, "basePath", "/ready")
-    else:
-        place = _find_target(resolve(os.environ, args.config, flags), NEEDED, "proxyBasePath", "/proxy/health")
-    ready, answer = _probe_until_ready(args.wait, place)
-    print(f"ready: {place.url}" if ready else f"not ready: {place.url}: {answer}")
-    return 0 if ready else 1
+        return [_find_server(args.config, flags)]
+    found = []
+    if args.any:
+        with contextlib.suppress(ConfigurationError):
+            found.append(_find_proxy(args.config, flags))
+        with contextlib.suppress(ConfigurationError):
+            found.append(_find_server(args.config, {}))
+    return found or [_find_proxy(args.config, flags)]
+
+
+def _find_proxy(config: str | None, flags: dict[str, str]) -> ProbeTarget:
+    """Return the address of the proxy. Raises `ConfigurationError`."""
+    return _find_target(resolve(os.environ, config, flags), NEEDED, "proxyBasePath", "/proxy/health")
+
+
+def _find_server(config: str | None, flags: dict[str, str]) -> ProbeTarget:
+    """Return the address of the flag server. Raises `ConfigurationError`."""
+    return _find_target(resolve_server(os.environ, config, flags), NEEDED_BY_SERVER, "basePath", "/ready")
 
 
 def _find_target(resolved: Resolved, needed: Sequence[str], base: str, path: str) -> ProbeTarget:
@@ -87,14 +109,22 @@ def _read_certificate(resolved: Resolved) -> CertificateFiles | None:
     return None if cert is None else CertificateFiles(CertificateOptionNames(*TLS), cert, key, password)
 
 
-def _probe_until_ready(wait: float, target: ProbeTarget) -> tuple[bool, str]:
-    """Return whether the program is ready, and its last answer; probe again for up to `wait` seconds."""
+def _probe_until_ready(wait: float, targets: Sequence[ProbeTarget]) -> tuple[bool, ProbeTarget, str]:
+    """Return whether a program is ready, which one answered so, and the answer; probe again for up to `wait` seconds.
+
+    Without a ready program this is the last answer of the program that has a listener.
+    """
     end = time.monotonic() + wait
     while True:
-        left = end - time.monotonic()
-        ready, answer = _probe(target, timeout=min(PROBE_TIMEOUT_S, max(left, 1.0)) if wait else PROBE_TIMEOUT_S)
-        if ready or time.monotonic() + PROBE_INTERVAL_S > end:
-            return ready, answer
+        answers = []
+        for target in targets:
+            left = end - time.monotonic()
+            ready, answer = _probe(target, timeout=min(PROBE_TIMEOUT_S, max(left, 1.0)) if wait else PROBE_TIMEOUT_S)
+            answers.append((ready, target, answer))
+            if ready:
+                return answers[-1]
+        if time.monotonic() + PROBE_INTERVAL_S > end:
+            return next((each for each in answers if each[2] != NO_LISTENER), answers[0])
         time.sleep(PROBE_INTERVAL_S)
 
 
@@ -112,7 +142,7 @@ def _probe(target: ProbeTarget, *, timeout: float) -> tuple[bool, str]:
 def _reason(error: Exception) -> str:
     """Return a short reason why there was no answer."""
     if isinstance(error, ConnectionRefusedError | FileNotFoundError):
-        return "there is no listener"
+        return NO_LISTENER
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if type(error).__module__ == "ssl":

@@ -140,6 +140,19 @@ def test_the_flag_server(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None
     assert called == (1, f"not ready: {place}/ready: it answers 503\n", "")
 
 
+def test_any_of_both(flagsvc: Flagsvc, proxy: Proxy) -> None:
+    """With --any one ready program is enough, even if the other has no usable address; else the answer is told."""
+    place, closed = f"http://127.0.0.1:{proxy.port}", str(free_port())
+    for port, own, path in ((proxy.port, closed, "/proxy/health"), (closed, proxy.port, "/ready"), ("0", proxy.port, "/ready")):
+        called = flagsvc("health", "--any", env={"PROXY_PORT": port, "FLAGSVC_SERVER_PORT": own})
+        assert called == (0, f"ready: {place}{path}\n", "")
+    proxy.script = [503]
+    called = flagsvc("health", "--any", env={"PROXY_PORT": closed, "FLAGSVC_SERVER_PORT": proxy.port})
+    assert called == (1, f"not ready: {place}/ready: it answers 503\n", "")
+    called = flagsvc("health", "--any", env={"PROXY_PORT": "0", "FLAGSVC_SERVER_PORT": "0"})
+    assert called.code == 2 and called.err.startswith("flagsvc health: port (")
+
+
 def test_waiting(flagsvc: Flagsvc, proxy: Proxy) -> None:
     """With --wait the command repeats the probe until the proxy is ready, or until the time is over."""
     proxy.script = [503, 503, 200]

@@ -25,6 +25,7 @@ from flagsvc.http.messages import HttpError
 from flagsvc.pages.forms import MAX_FIELDS, Form, as_area, as_line, parse_form
 from flagsvc.pages.headers import is_own_request
 from flagsvc.pages.templates import DATA_SUFFIX, MEDIA, StaticFiles, Templates, make_exact, segment
+from sbom import VENDORED
 from support.page_forms import FormReader
 
 TEXTS = st.text(st.characters(exclude_characters="\0\r", codec="utf-8"))
@@ -172,17 +173,6 @@ def test_every_field_keeps_its_text() -> None:
 
 FOLDER = files("flagsvc.pages").joinpath("static")
 OURS = {"pages.js", "palette.js", "style.css", "symbol.svg"}
-
-
-VENDORED = {
-    "htmx-4.0.1.min.js": (
-        "htmx.org@4.0.1",
-        "dist/htmx.min.js",
-        "0BSD",
-        "Qp9rdC8H7EqOoX+nR0P3RPG2Noji+qdwJlGpfzwQJsfOpp3sGwIdSP9xO3+UlEhn",
-    )
-}
-"""Name of a file, with its version → the npm package and the path in it, its licence, and its SHA-384 in base64."""
 
 
 @pytest.mark.parametrize("name", VENDORED)
