@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile demo check peers test test-interpreted test-long lint types docs screenshots lock wheel bench soak instructions clean
+.PHONY: help install compile demo check peers test test-interpreted test-long lint types docs screenshots lock wheel chart bench soak instructions clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -112,6 +112,11 @@ soak: install ## run one worker under load and failures (MINUTES=30)
 
 wheel: install ## build the wheel with the compiled engine into dist/
 	$(BIN)/python -m build --wheel --no-isolation
+
+CHART ?= dist/chart
+chart: ## put the Helm chart into dist/chart/, with dashboards and alerts
+	@rm -rf $(CHART)/flagsvc && mkdir -p $(CHART) && cp -R deploy/helm/flagsvc $(CHART)/ && mkdir $(CHART)/flagsvc/files
+	@cp -R deploy/observe/alerts deploy/observe/dashboards $(CHART)/flagsvc/files/
 
 instructions: install ## record how many instructions the engine takes (valgrind); a test compares them
 	$(BIN)/python benchmarks/instructions.py --record
