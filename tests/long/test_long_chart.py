@@ -33,6 +33,7 @@ ADDED = {
     "sigs.k8s.io/gateway-api@v1.6.3": "config/crd/standard/*.yaml",
 }
 """Modules, and where they have the definitions of their resources."""
+PAGE = (ROOT / "docs" / "how-to" / "kubernetes.md").read_text()
 BATCH = 512
 """Combinations that one call of helm renders."""
 SECRET = {"api-token": UPSTREAM_TOKEN, "client-keys": KEY, "database-url": "postgresql://flags@database/flags"}
@@ -254,6 +255,7 @@ def test_every_combination(chart: Path, tmp_path: Path) -> None:
     for version, each in itertools.product(KUBERNETES, parsed.values()):
         problems = [str(error) for error in validator(version, each["apiVersion"], each["kind"]).iter_errors(each)]
         assert not problems, (version, each["kind"], problems)
+    assert "Kubernetes {} to {}".format(*(".".join(each[1:].split(".")[:2]) for each in (KUBERNETES[0], KUBERNETES[-1]))) in PAGE
     print(f"{count} combinations, {len(parsed)} different resources, valid in {', '.join(KUBERNETES)}")
 
 

@@ -59,7 +59,7 @@ metadata:
 {{- range $variable, $key := .part.secret.variables -}}
 {{- $_ := set $own (printf "%s_FILE" $variable) (printf "/run/secrets/flagsvc/%s" $key) -}}
 {{- end -}}
-{{- merge dict .part.options $own | toYaml -}}
+{{- merge (dict) .part.options $own | toYaml -}}
 {{- end -}}
 
 {{/* Fails where the values of a component do not go together. */}}
