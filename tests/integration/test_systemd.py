@@ -9,7 +9,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -114,7 +114,7 @@ def test_workers_do_not_speak_to_the_service_manager(upstream: FakeUpstream, tmp
 def test_the_life_of_a_flag_server(tmp_path: Path) -> None:
     """It is ready when it takes connections, and tells of a reload and of its end. The database is in its folder for state."""
     with notify_socket(tmp_path) as told:
-        env = {**environment("server", tmp_path), "FLAGSVC_DATABASE_URL": ""}
+        env: dict[str, Any] = {**environment("server", tmp_path), "FLAGSVC_DATABASE_URL": ""}
         with our_flag_server(folder=tmp_path, seeded=False, **env) as server:
             server.program.wait(lambda: told.status == SERVING, "serving")
             assert (tmp_path / "flagsvc-server" / "flagsvc" / "flags.db").exists()
@@ -130,8 +130,8 @@ def test_a_unit(program: str, tmp_path: Path) -> None:
     """The unit is understood, runs our command, waits as long as the end may take, and is exposed little."""
     [start] = [each.value.split() for each in settings(program) if each.name == "ExecStart"]
     assert start[1:] == [program]
-    [grace] = [row.default for row in OPTIONS if row.name == "shutdownGrace"]  # the flag server has the same row
-    assert float(dict(settings(program))["TimeoutStopSec"]) >= grace + OPEN_REQUESTS_S + 10
+    [grace] = [str(row.default) for row in OPTIONS if row.name == "shutdownGrace"]  # the flag server has the same row
+    assert float(dict(settings(program))["TimeoutStopSec"]) >= float(grace) + OPEN_REQUESTS_S + 10
     here = tmp_path / UNITS[program].name
     here.write_text(UNITS[program].read_text().replace(start[0], str(flagsvc()[0])))
     analyze = needs.program("systemd-analyze")

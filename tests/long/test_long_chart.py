@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -177,17 +177,15 @@ def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(tmp_path_factory.getbasetemp().glob("chart*/flagsvc"))
 
 
+def template(folder: Path, *more: object) -> subprocess.CompletedProcess[str]:
+    """Return what helm makes of a chart."""
+    return run(helm(), "template", "flagsvc", folder, "--kube-version", KUBERNETES[-1], *more)
+
+
 def rendered(chart: Path, values: Mapping[str, Any], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Return the result of a dry run of the chart with some values: resources, and notes."""
+    """Return what helm makes of the chart with some values."""
     (folder / "values.json").write_text(json.dumps(values))
-    return run(helm(), "install", "flagsvc", chart, "--dry-run=client", "--values", folder / "values.json", "--output", "json")
-
-
-def resources(chart: Path, values: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
-    """Return the resources of the chart with some values."""
-    done = rendered(chart, values, folder)
-    assert done.returncode == 0, done.stderr
-    return [each for each in yaml.safe_load_all(json.loads(done.stdout)["manifest"]) if each]
+    return template(chart, "--values", folder / "values.json")
 
 
 def all_rendered(chart: Path, many: list[dict[str, Any]], folder: Path) -> Iterator[list[str]]:
@@ -199,7 +197,7 @@ def all_rendered(chart: Path, many: list[dict[str, Any]], folder: Path) -> Itera
     about = {"apiVersion": "v2", "name": "all", "version": "0.0.0", "dependencies": parts}
     (folder / "Chart.yaml").write_text(json.dumps(about))
     (folder / "values.yaml").write_text(json.dumps(dict(zip(names, many, strict=True))))
-    done = run(helm(), "template", "flagsvc", folder)
+    done = template(folder)
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, list[str]] = {name: [] for name in names}
     for text in re.split(r"^---\n", done.stdout, flags=re.MULTILINE)[1:]:
@@ -263,7 +261,7 @@ def test_every_combination(chart: Path, tmp_path: Path) -> None:
 def test_the_schemas_refuse_what_is_wrong() -> None:
     """A misspelt member, also of an added resource, and a value of another type are found in each version."""
     port = {"name": "http", "port": 1}
-    wrong = [
+    wrong: list[dict[str, Any]] = [
         {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{**port, "targetport": "http"}]}},
         {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{**port, "port": "1"}]}},
         {
@@ -314,7 +312,7 @@ def container(made: list[dict[str, Any]], name: str, folder: Path) -> Iterator[d
     with running(name, [*flagsvc(), *box["args"]], env=env, folder=folder) as program:
         for asked in (box[probe]["httpGet"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")):
             url = f"http://127.0.0.1:{ports[asked['port']]}{asked['path']}"
-            program.wait(lambda url=url: answers(url), "passing its probes")
+            program.wait(partial(answers, url), "passing its probes")
         yield ports
         assert "no option reads" not in program.output(), "each variable is one of an option"
 
@@ -325,7 +323,8 @@ def test_the_containers_run(chart: Path, tmp_path: Path) -> None:
     server = {"enabled": True, "secret": {"name": "", "variables": {}}, "persistence": {"enabled": True}}
     with fake_upstream(document("first")) as upstream:
         proxy = {"secret": {"name": "flags"}, "options": {"FLAGSVC_URL": upstream.url}}
-        made = resources(chart, {"proxy": proxy, "server": server, **SWITCHES["monitor"]}, tmp_path)
+        done = rendered(chart, {"proxy": proxy, "server": server, **SWITCHES["monitor"]}, tmp_path)
+        made = [each for each in yaml.safe_load_all(done.stdout) if each]
         [path] = {end["path"] for each in made if each["kind"] == "ServiceMonitor" for end in each["spec"]["endpoints"]}
         for name, asked in (("proxy", "/proxy"), ("server", "/health")):
             with container(made, name, tmp_path / name) as ports:
