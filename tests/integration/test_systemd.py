@@ -127,11 +127,17 @@ def test_the_life_of_a_flag_server(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", UNITS)
 def test_a_unit(program: str, tmp_path: Path) -> None:
-    """The unit is understood, runs our command, waits as long as the end may take, and is exposed little."""
+    """The unit is understood, runs our command, waits as long as the end may take, and is exposed little.
+
+    The guide has its files.
+    """
     [start] = [each.value.split() for each in settings(program) if each.name == "ExecStart"]
     assert start[1:] == [program]
     [grace] = [str(row.default) for row in OPTIONS if row.name == "shutdownGrace"]  # the flag server has the same row
     assert float(dict(settings(program))["TimeoutStopSec"]) >= float(grace) + OPEN_REQUESTS_S + 10
+    guide = (ROOT / "docs" / "how-to" / "systemd.md").read_text()
+    files = [each.value.lstrip("-") for each in settings(program) if each.name in ("EnvironmentFile", "LoadCredential")]
+    assert files and all(each in guide for each in files)
     here = tmp_path / UNITS[program].name
     here.write_text(UNITS[program].read_text().replace(start[0], str(flagsvc()[0])))
     analyze = needs.program("systemd-analyze")
