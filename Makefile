@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile demo check peers test test-interpreted test-long lint types docs screenshots lock wheels bench soak instructions clean
+.PHONY: help install compile demo check peers test test-interpreted test-long lint types docs screenshots lock wheels chart bench soak instructions clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -114,6 +114,11 @@ soak: install ## run one worker under load and failures (MINUTES=30)
 wheels: $(VENV)/.installed ## build source distribution and wheels into dist/, and test each (PYTHONS=…: for which; TWICE=1: compare two builds; PURE=1)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.txt
 	$(BIN)/python release/wheels.py $(if $(TWICE),--twice) $(if $(PURE),--pure) $(PYTHONS)
+
+CHART ?= dist/chart
+chart: ## put the Helm chart into dist/chart/, with dashboards and alerts
+	@rm -rf $(CHART)/flagsvc && mkdir -p $(CHART) && cp -R deploy/helm/flagsvc $(CHART)/ && mkdir $(CHART)/flagsvc/files
+	@cp -R deploy/observe/alerts deploy/observe/dashboards $(CHART)/flagsvc/files/
 
 instructions: install ## record how many instructions the engine takes (valgrind); a test compares them
 	$(BIN)/python benchmarks/instructions.py --record

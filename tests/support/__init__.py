@@ -7,6 +7,7 @@ Waiting, programs, data
 - `processes`: ports, programs, an HTTP request, a call of `flagsvc`; our proxy, the reference, PostgreSQL, the real flag server
 - `peers`: npm packages; `javascript`: a JavaScript function over many values
 - `databases`: fixtures for SQLite and PostgreSQL; `redises`: a Redis server; `balancers`: HAProxy and nginx; `pki`: certificates
+- `notified`: the socket of a service manager
 - `guides`: commands of the how-to pages; `conforming`: the client specification on an installed package
 - `statements`: what modules of the repository import
 - `forms`, `covering`, `coverage_floors`: compiled modules or sources, and branch coverage; `same_inputs`: how many inputs

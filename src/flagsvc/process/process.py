@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 import ssl
@@ -28,6 +29,7 @@ from flagsvc.http.server import ConnectionFactory
 from flagsvc.http.server.asgi import Receive, Scope, Send
 from flagsvc.process.listen import serve_socket
 from flagsvc.process.max_connections import make_connection_limits
+from flagsvc.process.service_manager import ServiceManager
 from flagsvc.process.shutdown import OPEN_REQUESTS_S, ShutdownGrace, Stoppable, close_listeners, handle_signals
 from flagsvc.process.tls import Tls, serve_tls_connection
 from flagsvc.settings.options import ProxyOptions
@@ -99,7 +101,7 @@ async def run(
 ) -> None:
     """Serve until the server is told to exit, then stop the application."""
     async with contextlib.AsyncExitStack() as stack:
-        for each in (*services, app):
+        for each in (server.manager, *services, app):
             await stack.enter_async_context(each)
         ready = asyncio.create_task(announce_ready(app, server))
         try:
@@ -113,6 +115,7 @@ async def announce_ready(app: ServedApplication, server: UvicornServer) -> None:
     """Print the application's notices when it is ready."""
     await server.listening.wait()
     await app.ready()
+    server.manager.tell_serving()
     print_notices(app.greeting(), server.print_notice)
 
 
@@ -120,7 +123,7 @@ class UvicornServer(uvicorn.Server):
     """uvicorn's server with a grace period. It sets `listening` when it listens, and prints its `lines` then.
 
     When it is told to exit, the grace period `grace` starts. The functions in `hangups` are called at SIGHUP. With `tls` it speaks
-    TLS.
+    TLS. It tells the service manager `manager` what it does.
     """
 
     def __init__(
@@ -130,8 +133,10 @@ class UvicornServer(uvicorn.Server):
         tls: Tls | None = None,
         lines: Sequence[Notice] = (),
         print_notice: NoticePrinter = print_notice,
+        manager: ServiceManager | None = None,
     ) -> None:
         super().__init__(config)
+        self.manager = manager or ServiceManager({})
         self.print_notice = print_notice
         self.listening = asyncio.Event()
         self.grace = grace
@@ -158,8 +163,7 @@ class UvicornServer(uvicorn.Server):
         """Do what is due, ten times a second. Returns whether to shut down now."""
         if self._has_hangup:
             self._has_hangup = False
-            for call in self.hangups:
-                call()
+            self.manager.reload(self.hangups)
         return await super().on_tick(counter) and self.grace.is_over()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -180,6 +184,7 @@ class UvicornServer(uvicorn.Server):
             for each in sockets or []:
                 self.servers.append(await self.serve_socket(each))
             print_notices(self._lines, self.print_notice)
+            self.manager.tell_listening()
             self.listening.set()
 
     async def serve_socket(self, sock: socket.socket) -> asyncio.Server:
@@ -214,14 +219,16 @@ def make_server(
     if tls is not None:
         get_contract().traffic.find_expiry = lambda: tls.expiry
     protocol = ConnectionFactory(get_contract, make_connection_limits(options, app.log))
+    manager = ServiceManager(os.environ)
 
     def drain() -> None:
+        manager.tell_stopping()
         app.drain()
         protocol.drain()
 
     print_notice = make_notice_printer(as_json=options.use_json_logger)
     grace = ShutdownGrace(options.shutdown_grace, drain, print_notice)
-    return UvicornServer(server_config(app, protocol, options.keep_alive_timeout), grace, tls, lines, print_notice)
+    return UvicornServer(server_config(app, protocol, options.keep_alive_timeout), grace, tls, lines, print_notice, manager)
 
 
 def server_config(app: AsgiApplication, protocol: MakeProtocol, keep_alive_timeout: int) -> uvicorn.Config:

@@ -100,7 +100,8 @@ class Reloader:
         self._files = dict(source.files)
         self._overlaps: dict[tuple[str, str], KeyOverlap] = {}
         self._has_failed = False
-        self._requested = asyncio.Event()
+        self._requested: asyncio.Future[None] | None = None
+        self._has_request = asyncio.Event()
         self._lock = asyncio.Lock()
         bodies = {"reloading": self._handle_requests, "watching files": self._watch, "ending keys": self._end_keys}
         loops = {name: SupervisedTask(name, body, clock=clock, log=log, draw=draw) for name, body in bodies.items()}
@@ -123,9 +124,12 @@ class Reloader:
         """How often its loops were restarted after a failure."""
         return sum(loop.restarts for loop in (self._reloading, self._watching, self._ending))
 
-    def request_reload(self) -> None:
-        """Request a reload, which happens soon."""
-        self._requested.set()
+    def request_reload(self) -> asyncio.Future[None]:
+        """Request a reload, which happens soon, in the running loop. Returns a future that is done when the reload has ended."""
+        if self._requested is None:
+            self._requested = asyncio.get_running_loop().create_future()
+        self._has_request.set()
+        return self._requested
 
     # ---- when
 
@@ -151,10 +155,15 @@ class Reloader:
     async def _handle_requests(self) -> None:
         """Reload on request. Logs if nothing has changed."""
         while True:
-            await self._requested.wait()
-            self._requested.clear()
-            if not await self._reload():
-                self._log.info("the configuration was read again, nothing has changed")
+            await self._has_request.wait()
+            self._has_request.clear()
+            requested, self._requested = self._requested, None
+            try:
+                if not await self._reload():
+                    self._log.info("the configuration was read again, nothing has changed")
+            finally:
+                if requested is not None and not requested.done():
+                    requested.set_result(None)
 
     # ---- what
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import resource
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ from flagsvc.process import process
 from flagsvc.process.admin_address import AdminAddressServer, listening_notices, make_admin_address_server
 from flagsvc.process.listen import describe_scope, listen_in_groups, listen_url
 from flagsvc.process.reload import ConfigurationFiles, Reloader
+from flagsvc.process.service_manager import ServiceManager
 from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import make_tls
 from flagsvc.process.worker_start import portable_options, start_worker
@@ -162,6 +164,7 @@ class ParentProcess:
         options, random = setup.options, Random()
         self.groups = groups
         self.should_exit = self.has_hangup = False
+        self.manager = ServiceManager(os.environ)
         self.numbers = count()
         self.worker_pool = WorkerPool(
             options.workers,
@@ -246,6 +249,7 @@ class ParentProcess:
 
     def drain(self) -> None:
         """Fail readiness, here and in the workers."""
+        self.manager.tell_stopping()
         self.generations.drain()
         self.worker_pool.drain()
 
@@ -274,7 +278,7 @@ class ParentProcess:
 
     async def run(self, lines: Sequence[Notice], admin_address_server: AdminAddressServer | None) -> None:
         """Run until told to exit, then shut down in order. `lines` are printed when the workers take connections."""
-        async with admin_address_server or contextlib.nullcontext(), self.reload or contextlib.nullcontext():
+        async with self.manager, admin_address_server or contextlib.nullcontext(), self.reload or contextlib.nullcontext():
             self.worker_pool.start()
             self.generations.start()
             announcing = asyncio.create_task(self.announce(lines))
@@ -293,18 +297,19 @@ class ParentProcess:
         """Do what signals have requested. Returns whether to shut down now."""
         if self.has_hangup:
             self.has_hangup = False
-            for call in self.hangups:
-                call()
+            self.manager.reload(self.hangups)
         return self.should_exit and self.grace.is_over()
 
     async def announce(self, lines: Sequence[Notice]) -> None:
         """Print `lines` when connections are taken, and others when every worker has the configurations."""
         await self.worker_pool.wait_started()
         print_notices(lines, self.print_notice)
+        self.manager.tell_listening()
         await self.generations.wait_ready()
         for each in self.generations:
             if isinstance(each.feed, ParentFeed):
                 await each.feed.distribution.wait_settled()
+        self.manager.tell_serving()
         print_notices(self.generations.greeting(), self.print_notice)
 
 

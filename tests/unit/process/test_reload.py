@@ -178,8 +178,7 @@ async def test_keys_that_come_with_other_flags(tmp_path: Path) -> None:
 async def test_asking(tmp_path: Path) -> None:
     """A request reloads everything, also without a file. It logs if nothing has changed."""
     async with scene(tmp_path) as around:
-        around.reload.request_reload()
-        await until(lambda: around.log.at("info"))
+        await until(around.reload.request_reload().done)
         assert around.events == [("info", "the configuration was read again, nothing has changed")]
         around.environment["EXP_SERVER_SIDE_SDK_CONFIG_TOKENS"] = "server-token"
         around.reload.request_reload()
