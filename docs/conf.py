@@ -8,6 +8,7 @@ import re
 import shutil
 import tomllib
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
@@ -16,9 +17,6 @@ from docutils import nodes
 from pygments.lexers.shell import BashLexer
 from sphinx import addnodes
 from sphinx.application import Sphinx
-from sphinx.search import SearchLanguage
-
-from flagsvc.core.version import VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "docs" / "site"
@@ -37,16 +35,15 @@ SECTIONS = {
 KINDS = {"docs/how-to/*": 1, "docs/reference/*": 0.8, "README": 0.8, "docs/contract/*": 0.4, "docs/glossary": 0.4, "*": 0.3}
 """What a page is worth in the search by its kind: the first pattern counts."""
 TITLE, HEADING, BEGINNING, EXAMPLE = 30, 10, 3, 0.5
-"""How often a word counts in the title of a page, in a heading, above the second heading, and in an example; elsewhere it counts once."""
+"""How often a word counts in the title of a page, a heading, above the second heading, and an example; elsewhere it counts once."""
 
-project, copyright, version = "flagsvc", "the flagsvc maintainers", VERSION
+project, copyright = "flagsvc", "the flagsvc maintainers"
 extensions = ["myst_parser"]
 include_patterns = ["*.md", "docs/**.md"]
 root_doc = "README"
 myst_heading_anchors = 6
 nitpicky = True
 html_theme = "furo"
-html_title = f"flagsvc {VERSION}"
 html_copy_source = False
 html_show_sphinx = False
 html_use_index = False
@@ -90,14 +87,13 @@ def load_weights(app: Sphinx, page: str, *_: object) -> None:
         app.add_js_file("weights.js")
 
 
-def count_words(tree: nodes.document, lang: SearchLanguage) -> dict[str, float]:
+def count_words(tree: nodes.document, split: Callable[[str], list[str]], stem: Callable[[str], str]) -> dict[str, float]:
     """Return the words of a page as the search knows them, and how often they count."""
     counts: defaultdict[str, float] = defaultdict(float)
-    stem = cache(lang.stem)
     headings = 0
     for node in tree.findall(nodes.Text):
         headings += isinstance(node.parent, nodes.title)
-        for word in lang.split(node.astext().lower()):
+        for word in split(node.astext().lower()):
             counts[stem(word)] += worth(node.parent, headings)
     return counts
 
@@ -113,7 +109,9 @@ def worth(place: nodes.Element, headings: int) -> float:
 
 def write_weights(app: Sphinx) -> None:
     """Write what each word is worth in each page: the more, the oftener the page has it, and the fewer pages have it."""
-    counts = {page: count_words(app.env.get_doctree(page), app.builder.indexer.lang) for page in sorted(app.env.found_docs)}
+    lang = app.builder.indexer.lang
+    stem = cache(lang.stem)
+    counts = {page: count_words(app.env.get_doctree(page), lang.split, stem) for page in sorted(app.env.found_docs)}
     spread = Counter(word for found in counts.values() for word in found)
     mean = sum(sum(found.values()) for found in counts.values()) / len(counts)
     weights: dict[str, dict[int, int]] = {}
@@ -121,7 +119,9 @@ def write_weights(app: Sphinx) -> None:
         kind = next(factor for pattern, factor in KINDS.items() if fnmatch(page, pattern))
         for word, often in found.items():
             rarity = math.log(1 + len(counts) / spread[word])
-            weights.setdefault(word, {})[number] = round(100 * kind * rarity * often / (often + 20 + 3 * sum(found.values()) / mean))
+            weights.setdefault(word, {})[number] = round(
+                100 * kind * rarity * often / (often + 20 + 3 * sum(found.values()) / mean)
+            )
     (app.outdir / "_static" / "weights.js").write_text(f"const WEIGHTS = {json.dumps(weights, separators=(',', ':'))}\n")
 
 
@@ -147,7 +147,9 @@ def finish(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect what this site adds to Sphinx."""
+    """Connect what this site adds to Sphinx. The folder of the site is named by the version."""
+    app.config.version = app.outdir.name
+    app.config.html_title = f"{project} {app.outdir.name}"
     app.add_lexer("env", BashLexer)
     app.connect("source-read", add_contents)
     app.connect("doctree-read", link_to_the_source, priority=0)

@@ -1,6 +1,6 @@
-"""Writes the generated pages: the options of both programs, the metrics, and the lines of the log. It also writes parts of pages: what a request costs in
-README.md, the most used options, the limits in SECURITY.md, what differs from other programs and their variables, and in every page
-what a command installs.
+"""Writes the generated pages: the options of both programs, the metrics, and the lines of the log. It also writes parts of
+pages: what a request costs in README.md, the most used options, the limits in SECURITY.md, what differs from other programs and
+their variables, and in every page what a command installs.
 
 `make docs` runs it.
 """
@@ -293,7 +293,7 @@ def main() -> None:
     (folder / "options.md").write_text(reference())
     (folder / "server-options.md").write_text(server_reference())
     (folder / "metrics.md").write_text(metrics())
-    (folder / "log.md").write_text(log_lines.page())
+    (folder / "log.md").write_text(log_lines.page(log_lines.find_lines()))
     pages = {
         ROOT / "README.md": readme,
         INSTALLING: installing,

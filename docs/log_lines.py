@@ -1,4 +1,4 @@
-"""The lines of the log, found in the source: level, message, fields and program. `make docs` writes them to docs/reference/log.md."""
+"""The lines of the log, found in the source: message, level, fields and program. `make docs` writes docs/reference/log.md."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ MEANINGS = {
     "served with an odd value": "The value has another type than it should have. Mend it on the flag server.",
     "stopping failed": BUG,
     "stored usage metrics could not be read": "They stay where they are, and are tried again.",
-    "the configuration cannot be read again, the old one stays": "Mend what `problems` names; the files are read again when they change.",
+    "the configuration cannot be read again, the old one stays": "Mend what `problems` names; changed files are read again.",
     "the configuration could not be fetched": "The last good configuration is served. `unauthorized`: replace the token.",
-    "the configuration could not be stored": "A restart while the upstream is away begins with an older configuration. Look at `storage`.",
+    "the configuration could not be stored": "A restart in an outage begins with an older one. Look at `storage`.",
     "the database is away": "Proxies and SDKs are answered from memory; changes are 503.",
     "the flag server cannot start": "The next request after a pause tries again.",
     "the known tokens could not be stored": "After a restart they are looked up again.",
@@ -66,7 +66,7 @@ MEANINGS = {
     "the stored tokens could not be read": "They are looked up again.",
     "the upstream is polled without a stream": "Changes arrive with the next poll. The proxy goes on trying.",
     "tokens could not be looked up": "Known tokens go on working; unknown tokens get 503.",
-    "too many context enrichers go on although they were cancelled": "Requests that need enrichers fail until some end. Restart, and mend them.",
+    "too many context enrichers go on although they were cancelled": "Requests fail until some end. Restart, and mend them.",
     "usage metrics could not be sent": "The proxy keeps them, and sends them later.",
     "usage metrics could not be stored": "A restart would lose what is not sent yet. Look at `storage`.",
     f"{ANY} failed and starts again": f"A task in the background. {BUG}",
@@ -80,12 +80,14 @@ Found: TypeAlias = tuple[ast.expr, frozenset[str]]
 
 INTRODUCTION = """# The lines of the log
 
-Both programs write logs to standard error: every line of level `warn` or above. `LOG_LEVEL` sets another log level: `debug`, `info`, `warn`, `error`,
-`fatal`. `JSON_LOGGER=true` writes JSON, with `time`, `level`, `message` and the fields below. No line has a context, a key or a token. What a
-program prints when it listens, is ready and stops is on standard output at every level, and not in this table.
+Both programs write logs to standard error: every line of level `warn` or above. `LOG_LEVEL` sets another log level: `debug`,
+`info`, `warn`, `error`, `fatal`. `JSON_LOGGER=true` writes JSON, with `time`, `level`, `message` and the fields below. No line
+has a context, a key or a token. What a program prints when it listens, is ready and stops is on standard output at every level:
+it is not below.
 
-A trouble that lasts has a line when it begins and a line when it ends; between them, repetitions have level `debug`. A refused token is an `error`,
-whatever could not be done with it. `…` stands for what varies. `make docs` writes this page from the source.
+A trouble that lasts has a line when it begins and a line when it ends; between them, repetitions have level `debug`. A refused
+token is an `error`, whatever could not be done with it. `…` stands for what varies. `make docs` writes this page from the
+source.
 """
 
 
@@ -241,10 +243,10 @@ def find_lines() -> list[Line]:
     return sorted(found.values(), key=lambda line: (line.message, line.program))
 
 
-def page() -> str:
+def page(lines: list[Line]) -> str:
     """Return the page of the log."""
     rows = ["| Message | Level | Fields | Program | Meaning |", "|---|---|---|---|---|"]
-    for line in find_lines():
+    for line in lines:
         levels = ", ".join(sorted(line.levels, key=LEVELS.__getitem__, reverse=True))
         fields = ", ".join(f"`{name}`" if name != ANY else name for name in sorted(line.fields))
         rows.append(f"| {line.message} | {levels} | {fields} | {line.program} | {MEANINGS.get(line.message, '')} |")

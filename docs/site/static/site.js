@@ -11,6 +11,17 @@ for (const [version, pages] of Object.entries(VERSIONS)) {
 // What the theme leaves out for keyboards and screen readers.
 document.querySelector(".sidebar-drawer").ariaLabel = "All pages";
 document.querySelector(".toc-drawer").ariaLabel = "On this page";
+for (const label of document.querySelectorAll(".nav-overlay-icon, .toc-overlay-icon")) {
+  const button = label.firstElementChild;
+  button.tabIndex = 0;
+  button.role = "button";
+  button.ariaLabel = label.control.ariaLabel;
+  button.onclick = button.onkeydown = (event) => {
+    if (event.key && ![" ", "Enter"].includes(event.key)) return;
+    event.preventDefault();
+    label.control.click();
+  };
+}
 for (const caption of document.querySelectorAll(".sidebar-tree .caption")) caption.ariaLevel = 2;
 for (const wide of document.querySelectorAll("pre, .table-wrapper")) wide.tabIndex = 0;
 for (const cell of document.querySelectorAll("th")) if (!cell.textContent.trim()) cell.replaceWith(document.createElement("td"));
