@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile demo check peers test test-interpreted test-long lint types docs screenshots lock wheels chart bench soak instructions clean
+.PHONY: help install compile demo check peers test test-interpreted test-long lint types docs site screenshots lock wheels chart bench soak instructions clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -68,7 +68,7 @@ check: $(VENV)/.installed ## check a change in two minutes: lint, types, and the
 	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(CORES) -m 'not long and not programs' --hypothesis-profile check tests/house tests/unit tests/contracts tests/conformance $(DATABASES) $(ARGS)
 
 # Each test runs in one of the two halves. A test whose result may depend on compiled modules runs in both.
-test: install test-interpreted ## run all tests except the long ones; a test whose program is missing is skipped (REQUIRE_ALL=1: it fails)
+test: install $(VENV)/.site test-interpreted ## run all tests except the long ones; a test whose program is missing is skipped (REQUIRE_ALL=1: it fails)
 	$(PYTEST) -n $(WORKERS) -rsfE --half compiled $(addprefix --ignore=,$(INTERPRETED_ONLY)) $(ARGS)
 
 peers: $(VENV)/.installed ## fetch the npm packages that tests run beside ours, so that no test waits for them
@@ -95,6 +95,15 @@ types: $(VENV)/.installed ## run mypy, strict
 docs: install ## write the generated reference pages
 	$(BIN)/python docs/generate.py
 
+$(VENV)/.site: requirements/docs.txt $(VENV)/.installed
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
+	@touch $@
+
+# The page of all versions lists the folders that are there.
+site: $(VENV)/.site ## build the site of the documentation into build/site/VERSION (VERSION=main: another name)
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs -d build/doctrees . \
+	  build/site/$(or $(VERSION),$(shell sed -n 's/^VERSION = "\(.*\)"/\1/p' src/flagsvc/core/version.py))
+
 screenshots: install ## take the pictures in docs/screenshots/ again (Chromium)
 	$(BIN)/python docs/screenshots.py
 
@@ -104,6 +113,7 @@ lock: $(VENV)/.created ## pin the requirements again, with hashes
 	$(BIN)/uv pip compile --quiet --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/runtime.txt -o requirements/dev.txt requirements/dev.in
 	$(BIN)/uv pip compile --quiet --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/dev.txt -o requirements/build.txt requirements/build.in
 	$(BIN)/uv pip compile --quiet --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/dev.txt -o requirements/release.txt requirements/release.in
+	$(BIN)/uv pip compile --quiet --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/dev.txt -o requirements/docs.txt requirements/docs.in
 
 bench: install ## measure the proxy, the reference and Unleash Edge (QUICK=1: two minutes; EDGE=BINARY: another Edge)
 	@$(BIN)/python benchmarks/proxy.py $(if $(QUICK),--quick) $(if $(EDGE),--edge "$(EDGE)") $(ARGS)

@@ -1,6 +1,6 @@
-"""Writes the generated pages: the options of both programs, and the metrics. It also writes parts of pages: what a request costs in
-README.md, the most used options, the limits in SECURITY.md, what differs from other programs and their variables, and in every page
-what a command installs.
+"""Writes the generated pages: the options of both programs, the metrics, and the lines of the log. It also writes parts of
+pages: what a request costs in README.md, the most used options, the limits in SECURITY.md, what differs from other programs and
+their variables, and in every page what a command installs.
 
 `make docs` runs it.
 """
@@ -39,11 +39,12 @@ PEERS = [
     TESTS / "differential_peers",
 ]
 """The folders of the tests that compare with other proxies: the pages show their rows of differences."""
-sys.path[:0] = map(str, [ROOT / "benchmarks", TESTS, *PEERS])
+sys.path[:0] = map(str, [ROOT / "docs", ROOT / "benchmarks", TESTS, *PEERS])
 
 import diff_exclusions  # noqa: E402
 import edge_exclusions  # noqa: E402
 import edge_malformed  # noqa: E402
+import log_lines  # noqa: E402
 import peer_rows_edge  # noqa: E402
 import peer_rows_edge_more  # noqa: E402
 import peer_rows_reference  # noqa: E402
@@ -297,6 +298,7 @@ def main() -> None:
     (folder / "options.md").write_text(reference())
     (folder / "server-options.md").write_text(server_reference())
     (folder / "metrics.md").write_text(metrics())
+    (folder / "log.md").write_text(log_lines.page(log_lines.find_lines()))
     pages = {
         ROOT / "README.md": readme,
         INSTALLING: installing,

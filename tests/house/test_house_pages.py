@@ -71,6 +71,56 @@ def test_the_page_of_the_metrics_is_current() -> None:
     assert (ROOT / "docs" / "reference" / "metrics.md").read_text() == script("generate").metrics()
 
 
+def test_the_page_of_the_log_has_every_line() -> None:
+    """`make docs` would change nothing. Each call of a logger is in it, and the page says what each error means."""
+    made = script("generate").log_lines
+    lines = made.find_lines()
+    assert (ROOT / "docs" / "reference" / "log.md").read_text() == made.page(lines)
+    called = (re.findall(r"(\w+)\.(?:debug|info|warn|fatal)\(", path.read_text()) for path in made.SOURCE.rglob("*.py"))
+    assert {name for names in called for name in names} == {"log", "_log", "logger"}
+    assert {line.message for line in lines if line.levels & {"error", "fatal"}} <= set(made.MEANINGS)
+    assert set(made.MEANINGS) <= {line.message for line in lines}
+
+
+def test_the_page_of_the_log_finds_what_varies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It follows a message through names, conditions, callers and tables, and refuses what it cannot follow."""
+    made = script("generate").log_lines
+    monkeypatch.setattr(made, "SOURCE", tmp_path)
+    source = tmp_path / "some.py"
+    source.write_text(FOLLOWED)
+    found = {line.message: (line.levels, line.fields) for line in made.find_lines()}
+    assert found == {
+        "one or…": ({"warn", "debug"}, {"a"}),
+        "of a caller": ({"error"}, {"b", "more"}),
+        "of a table": ({"info"}, {"c"}),
+        "begins": ({"warn", "error", "debug"}, {"error", "kind"}),
+        "ends": ({"warn"}, set()),
+    }
+    for lost in ("def lost(log, text):\n    log.warn(text.lower())\n", "def lost(log):\n    return [log.warn]\n"):
+        source.with_stem(f"lost{len(lost)}").write_text(lost)
+        with pytest.raises(SystemExit, match="cannot be found out"):
+            made.find_lines()
+        source.with_stem(f"lost{len(lost)}").unlink()
+
+
+FOLLOWED = """
+TABLE = {1: "of a table"}
+
+
+def write(log, number):
+    send = log.warn if number else log.debug
+    send(f"one or{number}", a=1)
+    fields = {"c": 1}
+    log.info(TABLE[number], **fields)
+    tell(log, "of a caller", more=2)
+    return OutageLog(log, "begins", "ends")
+
+
+def tell(log, event, **fields):
+    log.error(event, b=1, **fields)
+"""
+
+
 @pytest.mark.parametrize(("table", "rows"), [("edge_table", ROWS), ("real_table", REAL_ROWS)])
 def test_every_variable_stands_in_its_table_once(table: str, rows: Sequence[EdgeVariable | RealVariable]) -> None:
     """The table of Edge has the variables of Edge, and the table of a real server has those of the server."""

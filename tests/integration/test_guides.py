@@ -240,6 +240,6 @@ def takes(port: int) -> bool:
 def test_the_template_of_the_page() -> None:
     """It makes JSON of an event, also of one with quotes."""
     event: dict[str, Any] = {"featureName": 'a "b"', "summary": '**ada** made **a "b"**', "tags": []}
-    template = block(PAGE_OF_WEBHOOKS, "eventMarkdown", "json").strip()
+    template = block(PAGE_OF_WEBHOOKS, "{{eventMarkdown}}", "text").strip()
     found = json.loads(make_body(template, "application/json", event))
     assert found == {"text": event["summary"], "flag": event["featureName"], "all": event}

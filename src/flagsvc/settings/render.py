@@ -271,20 +271,20 @@ def _escaped(cell: str) -> str:
 
 EXAMPLE = BY_NAME["clientKeys"]
 
-INTRODUCTION = f"""# Options
+INTRODUCTION = f"""# Options of the proxy: environment variables, flags, configuration file
 
 Every option of `flagsvc proxy`, one row each. `make docs` writes this page, `flagsvc config --docs` prints it.
 
 A value is looked for in this order: the flag, the environment variable, the file of `--config`, the default. A value of
 nothing but blanks is not given. `flagsvc config` shows what is in effect, and where each value came from.
 
-- **Environment.** Every variable that starts with `{PREFIX}` also answers with `{ALIAS}` in its place, as the reference
+- **Environment variables.** Every variable that starts with `{PREFIX}` also answers with `{ALIAS}` in its place, as the reference
   proxy names it; `{PREFIX}` wins. Where a row names two variables, the first wins. A variable with one of the two
   prefixes that no option reads is named in a warning at start.
 - **Secrets.** Beside each variable of a secret stands one that ends in `_FILE` and names a file that holds it
   (`{EXAMPLE.reads[0]}_FILE`); so it is with flags (`{EXAMPLE.flag}{FILE_FLAG}`) and names in the file
   (`{EXAMPLE.name}{FILE_NAME}`). The value itself wins over the file.
-- **File.** TOML, under the option's name; a dot in a name is a table. `{CONFIG_VARIABLES[0]}` names the file where
+- **Config file.** TOML, under the option's name; a dot in a name is a table. `{CONFIG_VARIABLES[0]}` names the file where
   `--config` does not. Relative paths go by the folder of the file. Its table `[server]` holds [the flag server's
   options](server-options.md), which the proxy does not read.
 - **Environments.** A table `[environments.NAME]` holds the options of one of several environments, `{PREFIX}ENVIRONMENTS`

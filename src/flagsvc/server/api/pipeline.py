@@ -401,8 +401,9 @@ class Pipeline:
     def _log_database_outage(self, error: DatabaseError, route: Route) -> None:
         """Log that the database is away: one error line per interval, else debug lines, so that requests do not flood the log."""
         log, now = self._server.log, self._server.clock.monotonic()
-        write = log.error if now >= self._next_error_log else log.debug
-        self._next_error_log = now + OUTAGE_LOG_INTERVAL_S if write == log.error else self._next_error_log
+        is_due = now >= self._next_error_log
+        write = log.error if is_due else log.debug
+        self._next_error_log = now + OUTAGE_LOG_INTERVAL_S if is_due else self._next_error_log
         write("the database is away", route=route_label(route), error=str(error))
 
     def _answer_unexpected(self, head: Call, request: RoutedRequest, error: Exception) -> Response:
