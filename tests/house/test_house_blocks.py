@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterator
+from configparser import ConfigParser
 from itertools import takewhile
 from typing import Any
 from urllib.parse import urlsplit
@@ -94,7 +95,7 @@ def flagsvc_calls(text: str) -> Iterator[list[str]]:
         words = list(reader)
         for number, word in enumerate(words):
             rest = list(takewhile(lambda each: not set(each) <= set("();<>|&"), words[number + 1 :]))
-            if word == "flagsvc" and rest and words[number - 1] not in ("-t", "cd", "--name"):
+            if word == "flagsvc" and rest and words[number - 1] not in ("-t", "cd", "--name", "install"):
                 yield rest
 
 
@@ -107,6 +108,7 @@ CHECKS: dict[str, Callable[[str], object]] = {
     "toml": check_toml,
     "yaml": yaml.safe_load,
     "env": check_variables,
+    "ini": lambda text: ConfigParser(interpolation=None).read_string(text),
 }
 
 
@@ -159,5 +161,5 @@ def paths(text: str) -> Iterator[str]:
     """Give the paths that a block names: of addresses, and of probes."""
     for address in re.findall(r"https?://[^\s'\"`)<>]+", text):
         if HOST.fullmatch(urlsplit(address).netloc):
-            yield urlsplit(address).path
+            yield urlsplit(address).path.rstrip("}")
     yield from re.findall(r"\bpath: (/[^\s,}]*)", text)

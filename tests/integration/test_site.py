@@ -97,7 +97,7 @@ KINDS = {
     "how-to": "docs/how-to/webhooks",
     "reference": "docs/reference/metrics",
     "contract": "docs/contract/README",
-    "explanation": "docs/decisions/0001-layout-and-libraries",
+    "explanation": "docs/decisions/README",
     "figures": "docs/benchmarks/pages",
     "first page": "index",
     "search": "search",
