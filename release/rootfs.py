@@ -84,8 +84,12 @@ def copy_python(target: Path) -> None:
 
 
 def copy_libraries(target: Path) -> set[Path]:
-    """Copy the libraries that programs and extension modules of the target load, and make the loader's cache; return them."""
+    """Copy the libraries that programs and extension modules of the target load, and make the loader's cache; return them.
+
+    Debug symbols are left out, a quarter of the image, but for libraries that auditwheel has changed, which `strip` may break.
+    """
     binaries = [path for path in target.rglob("*") if not path.is_symlink() and path.is_file() and is_elf(path)]
+    subprocess.run(["strip", "--strip-debug", *(path for path in binaries if not path.parent.name.endswith(".libs"))], check=True)
     shown = subprocess.run(["ldd", *map(str, binaries)], capture_output=True, text=True).stdout
     found = {Path(name) for name in LIBRARY.findall(shown) if not Path(name).is_relative_to(target)}
     for library in found:

@@ -122,7 +122,8 @@ def image() -> Iterator[Machine]:
     if sys.platform != "linux":
         needs.missing("the container is a Linux one")
     needs.program("cc", "gcc", "clang")
-    needs.program("dpkg-query")
+    for name in ("dpkg-query", "strip"):
+        needs.program(name)
     with scratch() as folder:
         folder.chmod(0o755)
         machine = Machine(folder)
