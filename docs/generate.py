@@ -44,12 +44,12 @@ sys.path[:0] = map(str, [ROOT / "docs", ROOT / "benchmarks", TESTS, *PEERS])
 import diff_exclusions  # noqa: E402
 import edge_exclusions  # noqa: E402
 import edge_malformed  # noqa: E402
-import log_lines  # noqa: E402
 import peer_rows_edge  # noqa: E402
 import peer_rows_edge_more  # noqa: E402
 import peer_rows_reference  # noqa: E402
 from peer_rows import Row  # noqa: E402
 
+import log_lines  # noqa: E402
 import observe  # noqa: E402
 from harness import readme as costs  # noqa: E402
 from harness import results  # noqa: E402

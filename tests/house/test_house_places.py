@@ -20,7 +20,7 @@ PAGES = {
 """Page → its text that says where things are."""
 PACKAGES = sorted(SOURCES.rglob("__init__.py"))
 
-FILE = re.compile(r"(?<![\w/.*{])((?:[\w*]+/)*[\w*]+\.(?:py|md|html|js)|(?:[a-z_]\w*/)+)(?![\w/{])")
+FILE = re.compile(r"(?<![\w/.*{-])((?:[\w*-]+/)*[\w*]+\.(?:py|md|html|js)|(?:[a-z_]\w*/)+)(?![\w/{])")
 """A file or a folder, with or without backticks; `*` stands for any text."""
 LISTED = re.compile(r"(?m)^ *([a-z_]\w*) {2,}\S")
 """A module at the beginning of a line of a list."""

@@ -155,7 +155,8 @@ def test_newcomers_find_the_right_page_first(site: Path, page: Browser) -> None:
 
 
 def test_below_any_path(site: Path, page: Browser) -> None:
-    """The first address leads to the newest version; the search quotes the pages; each version leads to the same page of the others."""
+    """The first address leads to the newest version. The search quotes the pages. Each version leads to the same page of the
+    others."""
     base = "/some/path"
 
     def answer(request: Request) -> Reply:
