@@ -49,6 +49,7 @@ import peer_rows_edge_more  # noqa: E402
 import peer_rows_reference  # noqa: E402
 from peer_rows import Row  # noqa: E402
 
+import observe  # noqa: E402
 from harness import readme as costs  # noqa: E402
 from harness import results  # noqa: E402
 
@@ -237,7 +238,8 @@ def metrics() -> str:
             "what belongs to none, such as requests with a key that opens nothing.",
             "",
             f"The buckets of every histogram end at {', '.join(f'{bound:g}' for bound in BOUNDS)} seconds. A text has the",
-            "samples `_bucket`, `_sum` and `_count` of each.",
+            "samples `_bucket`, `_sum` and `_count` of each. [Dashboards and alerts](../../deploy/observe/README.md) use these",
+            "names.",
             "",
             *(*head, *map(proxy_metric, SPECIFIED)),
             "",
@@ -297,6 +299,7 @@ def main() -> None:
     (folder / "options.md").write_text(reference())
     (folder / "server-options.md").write_text(server_reference())
     (folder / "metrics.md").write_text(metrics())
+    observe.write(ROOT)
     pages = {
         ROOT / "README.md": readme,
         INSTALLING: installing,

@@ -16,7 +16,7 @@ NAMED = ("specification", "behaviour", "dialects")
 """Pages whose headings are cited by their words."""
 NUMBERED = "import validation"
 """The page whose headings are cited by their numbers."""
-PLACES = ("src", "tests", "benchmarks", "examples", "docs/generate.py")
+PLACES = ("src", "tests", "benchmarks", "examples", "docs/generate.py", "docs/observe.py")
 OTHERS = ("tests/conformance/corpus/rules.json",)
 PAGES = (*sorted(CONTRACT.glob("*.md")), ROOT / "ARCHITECTURE.md")
 
