@@ -63,6 +63,8 @@ def test_workers(upstream: FakeUpstream) -> None:
         assert "hidden" not in proxy.program.output()
         page = proxy.get("/internal-backstage/prometheus").body
         assert b"flagsvc_tokens_known 1" in page and b"hidden" not in page
+        assert b'flagsvc_upstream_request_duration_seconds_count{outcome="ok",request="tokens"}' in page
+        assert b'flagsvc_upstream_received_bytes_total{session="tokens"}' in page
 
 
 def test_a_hangup_ends_revoked_tokens(upstream: FakeUpstream) -> None:

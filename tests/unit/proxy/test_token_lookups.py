@@ -71,7 +71,7 @@ async def test_a_look_up_lasts_as_long_as_it_is_used() -> None:
     later = made.find(setup.environments[0])
     assert later is not None and later is not lookup
     assert (lookup.is_over, later.is_over) == (True, False)
-    assert (made.figures(), made.restarts) == ((0, 0, 0), 0)
+    assert (made.figures()[:3], made.restarts) == ((0, 0, 0), 0)
 
 
 def test_where_known_tokens_are_stored() -> None:

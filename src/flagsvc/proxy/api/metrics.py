@@ -18,7 +18,7 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.version import VERSION, engine_form
 from flagsvc.engine.classes.store import ClassStore
 from flagsvc.http.call import Answer, Call, Handler
-from flagsvc.http.counts import StatusCounts, Traffic
+from flagsvc.http.counts import Calls, StatusCounts, Traffic
 from flagsvc.http.messages import Response
 from flagsvc.http.metrics import (
     CONTENT_TYPE,
@@ -72,11 +72,15 @@ class WorkerFigures(NamedTuple):
 
 
 class TokenFigures(NamedTuple):
-    """How many tokens the upstreams know, how many wait for an answer, and how many requests were sent about tokens."""
+    """How many tokens the upstreams know, how many wait for an answer, and the number of requests that were sent about tokens.
+
+    `calls` tells how these went.
+    """
 
     known: int
     waiting: int
     asked: int
+    calls: Calls
 
 
 FormerCounts: TypeAlias = Mapping[str, Mapping[tuple[str, ...], float]]
@@ -236,6 +240,11 @@ def durations(sources: Sources) -> dict[Labels, float]:
     return count_durations(sources.status_counts)
 
 
+def calls(sources: Sources) -> tuple[str, Calls]:
+    """Return the requests to the upstream: those about tokens belong to the process, the others to an environment."""
+    return ("flags", sources.holder.calls) if sources.tokens is None else ("tokens", sources.tokens().calls)
+
+
 def traffic(sources: Sources) -> Traffic | None:
     return sources.traffic
 
@@ -313,11 +322,17 @@ KEPT: tuple[Row, ...] = (
         "flagsvc_upstream_request_duration_seconds",
         HISTOGRAM,
         "Time of requests to the upstream by what they do and how they end: `ok`, or the kind of the failure.",
-        lambda of: by_bucket(of.holder.calls.durations),
+        lambda of: by_bucket(calls(of)[1].durations),
         ("request", "outcome"),
+        place=BOTH,
     ),
-    counter(
-        "flagsvc_upstream_received_bytes", "Bytes received from the upstream, compressed.", lambda of: of.holder.calls.received
+    Row(
+        "flagsvc_upstream_received_bytes",
+        COUNTER,
+        "Bytes received from the upstream, compressed: in the session for flags and usage, or that for tokens of callers.",
+        lambda of: {(calls(of)[0],): float(calls(of)[1].received)},
+        ("session",),
+        place=BOTH,
     ),
     gauge(
         "flagsvc_upstream_streaming",

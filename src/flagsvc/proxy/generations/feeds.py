@@ -156,7 +156,7 @@ class UpstreamSync(Feed):
         if setup.has_pages:
             self.changes.watch(holder)
         if self.upstream is not None:
-            holder.calls = self.upstream.calls
+            self.upstream.calls = holder.calls
         if self.http is not None:
             holder.ask_upstream = self.http.poll_soon
         self.document_storage = DocumentStorage(self.storage, self.storage_key, setup.log)

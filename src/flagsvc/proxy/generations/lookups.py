@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 from flagsvc.core.errors import DamagedRecordError, StoreError
 from flagsvc.core.log import Logger, OutageLog
 from flagsvc.http.client.addresses import shown
+from flagsvc.http.counts import Calls
 from flagsvc.proxy.api.metrics import TokenFigures
 from flagsvc.proxy.configuration import is_file_url
 from flagsvc.proxy.configuration.stores import StorageProvider, StorageServer, read_record, write_record
@@ -46,12 +47,13 @@ class TokenLookups:
         self._draw = Random().random
         self._budget = Budget(setup.options.token_lookup_rate, setup.clock, self._draw)
         self._places = WaitingPlaces()
+        self._calls = Calls()
         self._lookups: WeakValueDictionary[tuple[object, ...], TokenLookup] = WeakValueDictionary()
 
     def figures(self) -> TokenFigures:
-        """Return how many tokens the upstreams know, how many wait, and how many requests were sent about tokens."""
+        """Return how many tokens the upstreams know, how many wait, and the requests that were sent about tokens."""
         known = sum(len(each.book.known) for each in self._lookups.values())
-        return TokenFigures(known, self._places.tokens.taken, self._budget.sent)
+        return TokenFigures(known, self._places.tokens.taken, self._budget.sent, self._calls)
 
     def digests(self) -> list[str]:
         return [digest for each in self._lookups.values() for digest in each.book.known]
@@ -74,8 +76,10 @@ class TokenLookups:
     def _make(self, setup: ProxySetup) -> TokenLookup:
         """Return a look-up. If it is not for a single environment, its log lines name the upstream."""
         log = self._setup.log.bind(upstream=shown(setup.options.flagsvc_url)) if setup.name else setup.log
+        session = make_session(setup)
+        session.calls = self._calls
         return TokenLookup(
-            make_session(setup),
+            session,
             self._budget,
             self._places,
             make_token_store(setup),

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.server.api.operations import OWN, text
-from support.flagservers import USER_SECRET, app_client
+from support.flagservers import BACKEND_SECRET, USER_SECRET, app_client
 
 
 def unreachable() -> int:
@@ -120,3 +120,21 @@ def test_the_database_is_asked_once_a_scrape(tmp_path: Path, monkeypatch: pytest
         found = client.get("/internal-backstage/prometheus", token=None).text
         assert [row.name for row in OWN if row.name not in found] == [*STORED]
         assert len(asked) == 1
+
+
+def test_instances_that_poll(tmp_path: Path) -> None:
+    """An instance has the newest flags from its poll on until a flag of its environment changes."""
+    with app_client(str(tmp_path / "flags.db"), given={"features": [{"name": "one"}]}) as client:
+        headers = {"unleash-appname": "shop", "unleash-instanceid": "a"}
+
+        def shown() -> list[str]:
+            lines = client.get("/metrics", token=None).text.splitlines()
+            return [
+                line.removeprefix("flagsvc_polling_instances") for line in lines if line.startswith("flagsvc_polling_instances")
+            ]
+
+        assert shown() == ['{flags="newest"} 0.0', '{flags="older"} 0.0']
+        assert client.get("/api/client/features", token=BACKEND_SECRET, headers=headers).status == 200
+        assert shown() == ['{flags="newest"} 1.0', '{flags="older"} 0.0']
+        assert client.post("/api/admin/projects/default/features/one/environments/development/on", None).status == 200
+        assert shown() == ['{flags="newest"} 0.0', '{flags="older"} 1.0']
