@@ -99,7 +99,7 @@ def of_image(packages: Path, debian: Iterable[tuple[str, str, str]], python: str
     known, licence = pins(REQUIREMENTS.read_text()), "License-Expression"
     found = sorted(Distribution.discover(path=[str(packages)]), key=lambda each: normal(each.name))
     installed = [
-        pinned(known[normal(each.name)]._replace(conditional=False), each.metadata[licence] if licence in each.metadata else None)
+        pinned(known[normal(each.name)]._replace(conditional=False), (each.metadata.get_all(licence) or [None])[0])
         for each in found
         if each.name != "flagsvc"
     ]
