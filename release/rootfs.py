@@ -86,7 +86,7 @@ def copy_python(target: Path) -> None:
 def copy_libraries(target: Path) -> set[Path]:
     """Copy the libraries that programs and extension modules of the target load, and make the loader's cache; return them.
 
-    Debug symbols are left out, a quarter of the image, but for libraries that auditwheel has changed, which `strip` may break.
+    Debug symbols are left out, but for libraries that auditwheel has changed, which `strip` may break.
     """
     binaries = [path for path in target.rglob("*") if not path.is_symlink() and path.is_file() and is_elf(path)]
     subprocess.run(["strip", "--strip-debug", *(path for path in binaries if not path.parent.name.endswith(".libs"))], check=True)

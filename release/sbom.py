@@ -71,7 +71,13 @@ def pinned(pin: Pin, licence: str | None = None) -> Component:
 
 def bill(kind: str, version: str, inside: Iterable[Component], beside: Iterable[Component]) -> str:
     """Return the bill of flagsvc: what it has inside, and the packages that it runs with."""
-    root = {"type": kind, "bom-ref": "flagsvc", "name": "flagsvc", "version": version, "purl": f"pkg:pypi/flagsvc@{version}"}
+    root: Component = {
+        "type": kind,
+        "bom-ref": "flagsvc",
+        "name": "flagsvc",
+        "version": version,
+        "purl": f"pkg:pypi/flagsvc@{version}",
+    }
     root |= {"licenses": [{"expression": "Apache-2.0"}], "components": list(inside)}
     document = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": {"component": root}}
     return json.dumps(document | {"components": list(beside)}, indent=1, sort_keys=True) + "\n"
@@ -90,10 +96,10 @@ def of_wheel(version: str, compiler: str) -> str:
 
 def of_image(packages: Path, debian: Iterable[tuple[str, str, str]], python: str, compiler: str) -> str:
     """Return the bill of an image: its Python packages, Python itself, and Debian's packages (name, version, architecture)."""
-    known = pins(REQUIREMENTS.read_text())
+    known, licence = pins(REQUIREMENTS.read_text()), "License-Expression"
     found = sorted(Distribution.discover(path=[str(packages)]), key=lambda each: normal(each.name))
     installed = [
-        pinned(known[normal(each.name)]._replace(conditional=False), each.metadata.get("License-Expression"))
+        pinned(known[normal(each.name)]._replace(conditional=False), (each.metadata.get_all(licence) or [None])[0])
         for each in found
         if each.name != "flagsvc"
     ]

@@ -124,7 +124,7 @@ def run(tools: Path, command: list[str], folder: Path, environment: Mapping[str,
     clean |= {"PIP_QUIET": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     path = f"{tools}{os.pathsep}{clean.get('PATH', os.defpath)}"
     program = shutil.which(command[0], path=path) or command[0]
-    subprocess.run([program, *command[1:]], cwd=folder, env=clean | environment | {"PATH": path}, check=True)
+    subprocess.run([program, *command[1:]], cwd=folder, env=clean | dict(environment) | {"PATH": path}, check=True)
 
 
 def compare(first: Path, second: Path) -> None:
