@@ -44,10 +44,11 @@ class ServiceManager:
             await asyncio.wait([self._pinging])
 
     async def _ping(self) -> None:
-        """Send signs of life twice in the time that the watchdog waits."""
+        """Send signs of life twice in the time that the watchdog waits. It waits from the moment at which the process listens."""
         while True:
-            self._send("WATCHDOG=1")
             await asyncio.sleep(self._ping_s)
+            if self._status:
+                self._send("WATCHDOG=1")
 
     def tell_listening(self) -> None:
         """Tell that the process takes connections."""

@@ -100,9 +100,10 @@ def test_the_watchdog_hears_the_loop(tmp_path: Path, process: dict[str, str]) ->
     """Signs of life come while the loop turns, none while it is blocked, and none after the end."""
 
     async def live(told: NotifySocket) -> None:
-        async with manager(told, WATCHDOG_USEC="20000", **process):
+        async with manager(told, WATCHDOG_USEC="20000", **process) as told_to:
+            told_to.tell_listening()
             await until(lambda: told.messages()[2:])
-            assert {"WATCHDOG": "1"} in told.messages()
+            assert told.messages()[1:3] == [{"WATCHDOG": "1"}] * 2
             told.sock.settimeout(0.3)
             with pytest.raises(TimeoutError):
                 told.sock.recv(100)  # which blocks the loop for 15 times its interval
