@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeAlias
 from flagsvc.core.log import LEVELS
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "flagsvc"
-NOT_OURS = {"core/log.py", "process/process.py"}
-"""Modules that write what they are given: the logger, and the messages of libraries."""
+PASSED_ON = {"log_failure", "log_recovery", "emit"}
+"""Functions that write what they are given: those of `OutageLog`, and the one for messages of libraries."""
 PROGRAMS = {
     "proxy/": "proxy",
     "process/reload": "proxy",
@@ -118,17 +118,21 @@ class Module:
         """Give the lines of the module. Raises SystemExit for a message that cannot be found out."""
         program = next((program for begin, program in PROGRAMS.items() if self.path.startswith(begin)), "both")
         for call in self.calls:
-            if isinstance(call.func, ast.Name) and call.func.id == "OutageLog":
-                for event, levels in zip(call.args[1:3], (("warn", "error", "debug"), ("warn",)), strict=True):
-                    quiet = {"info"} if call.keywords else set()
-                    fields = frozenset({"error", "kind"} if "error" in levels else ())
-                    yield from (Line(frozenset({*levels, *quiet}), text, fields, program) for text in self.texts(event))
-                continue
-            methods = set(self.methods(call.func))
+            for event, levels, fields in self.messages(call):
+                yield from (Line(frozenset(levels), text, fields, program) for text in self.texts(event))
+
+    def messages(self, call: ast.Call) -> Iterator[tuple[ast.expr, set[str], frozenset[str]]]:
+        """Give the messages of a call, with levels and fields. An `OutageLog` has a message for the failure and one for its end."""
+        if isinstance(call.func, ast.Name) and call.func.id == "OutageLog":
+            quiet = {"info"} if call.keywords else set()
+            yield call.args[1], {"warn", "error", "debug"} | quiet, frozenset({"error", "kind"})
+            yield call.args[2], {"warn"} | quiet, frozenset()
+        elif methods := set(self.methods(call.func)):
             self.written |= methods
-            levels = frozenset(each.attr for each in methods)
-            for event, fields in self.expand(call.args[0], self.fields(call), self.within.get(call)) if levels else ():
-                yield from (Line(levels, text, fields, program) for text in self.texts(event))
+            function = self.within.get(call)
+            is_given = function is not None and function.name in PASSED_ON
+            for event, fields in () if is_given else self.expand(call.args[0], self.fields(call), function):
+                yield event, {each.attr for each in methods}, fields
 
     def methods(self, expression: ast.AST) -> Iterator[ast.Attribute]:
         """Give the methods of loggers that an expression can be."""
@@ -162,7 +166,7 @@ class Module:
     def keys(self, expression: ast.expr) -> set[str]:
         """Return the keys that a dictionary can have."""
         if isinstance(expression, ast.Dict):
-            return {each.value if isinstance(each, ast.Constant) else ANY for each in expression.keys}
+            return {str(each.value) if isinstance(each, ast.Constant) else ANY for each in expression.keys}
         if isinstance(expression, ast.IfExp):
             return self.keys(expression.body) | self.keys(expression.orelse)
         if isinstance(expression, ast.BinOp):
@@ -179,7 +183,7 @@ class Module:
         if isinstance(expression, ast.Constant):
             return {str(expression.value)}
         if isinstance(expression, ast.JoinedStr):
-            return {"".join(each.value if isinstance(each, ast.Constant) else ANY for each in expression.values)}
+            return {"".join(str(each.value) if isinstance(each, ast.Constant) else ANY for each in expression.values)}
         if isinstance(expression, ast.IfExp):
             return self.texts(expression.body) | self.texts(expression.orelse)
         if isinstance(expression, ast.Subscript):
@@ -232,7 +236,7 @@ def values_of(node: ast.AST, name: str) -> Iterator[ast.expr]:
 def find_lines() -> list[Line]:
     """Return every line that the source can write, without those that differ in the module only."""
     paths = [path for path in sorted(SOURCE.rglob("*.py")) if MENTIONED.search(path.read_text())]
-    modules = [open_module(path) for path in paths if path.relative_to(SOURCE).as_posix() not in NOT_OURS]
+    modules = [open_module(path) for path in paths]
     found: dict[tuple[str, str], Line] = {}
     for line in [line for module in modules for line in module.lines()]:
         same = found.get((line.message, line.program), line)
@@ -240,7 +244,7 @@ def find_lines() -> list[Line]:
     written = {each for module in modules for each in module.written}
     if left := [f"{module.path}:{each.lineno}" for module in modules for each in module.writers - written]:
         raise SystemExit(f"the messages of the log cannot be found out at {', '.join(left)}")
-    return sorted(found.values(), key=lambda line: (line.message, line.program))
+    return sorted(found.values(), key=lambda line: (line.message.lower(), line.program))
 
 
 def page(lines: list[Line]) -> str:

@@ -36,7 +36,7 @@ from flagsvc.settings.server import ServerOptions
 from flagsvc.settings.tokens import EVERY_ENVIRONMENT, EVERY_PROJECT, read_scope
 
 PAGES_TEXT = (
-    "There, `+ Flag` makes a flag. The page Tokens makes a token, and shows the line that starts a proxy with it: {url}/ui/tokens"
+    "There, `Create flag` makes a flag. The page Tokens makes a token, and shows the line that starts a proxy: {url}/ui/tokens"
 )
 ON_TERMINAL = f"""
 First start. Sign in at the pages within 15 minutes: {{url}}/ui/sign-in#{{secrets.link}}
