@@ -112,7 +112,7 @@ class Module:
         self.within = {inner: function for function in functions for inner in ast.walk(function)}
         self.writers = {node for node in self.nodes if isinstance(node, ast.Attribute) and is_writer(node)}
         self.written: set[ast.Attribute] = set()
-        """The methods of loggers that the module names, and those of its lines, which may be in another module."""
+        """The methods of loggers that the module names, and the methods that write its lines, also from another module."""
 
     def lines(self) -> Iterator[Line]:
         """Give the lines of the module. Raises SystemExit for a message that cannot be found out."""

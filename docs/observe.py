@@ -166,7 +166,7 @@ HEALTHY: dict[str, dict[str, str]] = {
 """The series of a healthy instance of each program, each with its values a minute."""
 
 OWN_METRIC = {PROXY: "flagsvc_workers", SERVER: "flagsvc_database_writable"}
-"""A metric that every instance of a program has, and none of the other program."""
+"""A metric that every instance of a program has, and no instance of the other program."""
 EVENT = "flagsvc_upstream_answers_total"
 
 ALERTS: tuple[Alert, ...] = (

@@ -45,13 +45,13 @@ def changed(part: str, section: str, **more: Any) -> dict[str, Any]:
 
 
 def test_the_chart_is_of_this_version() -> None:
-    """Chart and program have one version, and the image is that of the program."""
+    """Chart and program have the same version, and the chart names the image of that version."""
     about = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert about["version"] == about["appVersion"] == VERSION and VALUES["image"]["tag"] == ""
 
 
 def test_the_schema_knows_each_value() -> None:
-    """The default values are accepted. A name that is not there is refused at each level, and none may be missing."""
+    """The default values are accepted. Each level refuses an unknown name and a missing name."""
     jsonschema_rs.validate(SCHEMA, VALUES)
     found = list(shapes(SCHEMA))
     assert len(found) > 15

@@ -19,7 +19,7 @@ from flagsvc.core.errors import ConfigurationError
 MAX_BYTES = 4 * 1024 * 1024
 """The most bytes that are read of a file. The authorities of a whole system need a twentieth of it."""
 END = "-----END CERTIFICATE-----"
-"""The end of a certificate in PEM. The first one of a file is that of the server."""
+"""The end of a certificate in PEM. The first certificate of a file belongs to the server."""
 VERSION_TAG, SHORT_TIME_TAG, LONG_FORM = 0xA0, 0x17, 0x80
 """Of DER: the tag of a version, the tag of a time with two digits of the year, and the bit of a length in several bytes."""
 CERTIFICATE, KEY, ENCRYPTED = b"-----BEGIN CERTIFICATE", b"PRIVATE KEY-----", b"ENCRYPTED"

@@ -23,7 +23,7 @@ class ServiceManager:
     """The service manager that has started this process. While the context is entered, its watchdog hears that the loop turns."""
 
     def __init__(self, variables: MutableMapping[str, str]) -> None:
-        """Take the variables of the service manager, and remove them: they are not for processes that this one starts."""
+        """Take the variables of the service manager, and remove them: child processes must not see them."""
         address, period, process = (variables.pop(name, "") for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"))
         self._address = address.replace("@", "\0", 1) if address.startswith("@") else address
         watches = period.isdecimal() and process in ("", str(os.getpid()))

@@ -141,7 +141,7 @@ def test_the_flag_server(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None
 
 
 def test_any_of_both(flagsvc: Flagsvc, proxy: Proxy) -> None:
-    """With --any one ready program is enough, even if the other has no usable address; else the answer is told."""
+    """With --any a ready program is enough, also if the other program has no usable address. Else the answer is printed."""
     place, closed = f"http://127.0.0.1:{proxy.port}", str(free_port())
     for port, own, path in ((proxy.port, closed, "/proxy/health"), (closed, proxy.port, "/ready"), ("0", proxy.port, "/ready")):
         called = flagsvc("health", "--any", env={"PROXY_PORT": port, "FLAGSVC_SERVER_PORT": own})

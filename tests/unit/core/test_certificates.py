@@ -140,7 +140,7 @@ def test_when_a_certificate_ends(tmp_path: Path, ends: datetime) -> None:
 
 @pytest.mark.parametrize("text", ["", "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n", None])
 def test_the_end_of_what_is_no_certificate(tmp_path: Path, text: str | None) -> None:
-    """It is not known, and neither is that of a file that is gone."""
+    """It is not known. A file that is gone has no known end either."""
     path = tmp_path / "pair.pem"
     if text is not None:
         path.write_text(text)

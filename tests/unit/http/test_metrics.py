@@ -62,7 +62,7 @@ def test_a_bare_row_with_labels() -> None:
 
 
 def test_the_text_of_open_metrics() -> None:
-    """The names of all samples are those of the other form. A bare counter has no suffix, so it is of no known kind."""
+    """All samples have the names that they have as plain text. A bare counter has no suffix, so it is of no known kind."""
     shown = exposition(measure([COUNTER, GAUGE, BARE], 5), [], is_open=True).decode().splitlines()
     assert shown[-1] == "# EOF"
     assert [line for line in shown if "# TYPE" in line] == ["# TYPE seen counter", "# TYPE size gauge", "# TYPE up unknown"]

@@ -26,7 +26,7 @@ def test_children_do_not_get_the_variables() -> None:
 
 
 def test_the_life_of_a_process(tmp_path: Path) -> None:
-    """The process is ready when it listens. A reload ends when its futures are done; a failure of one of them is no matter."""
+    """The process is ready when it listens. A reload ends when its futures are done, also if a future failed."""
 
     async def live(told: NotifySocket) -> None:
         told_to = manager(told)

@@ -101,7 +101,7 @@ async def test_what_says_nothing_new_causes_no_poll() -> None:
 
 @pytest.mark.parametrize("asked", [0, 1])
 async def test_an_event_that_comes_while_its_document_is_fetched_is_settled(asked: int) -> None:
-    """There is no other poll for it, unless a poll was requested meanwhile."""
+    """It causes no second poll. A request for a poll meanwhile causes a second poll."""
     async with following() as scene:
         server = await opened(scene)
 

@@ -225,7 +225,7 @@ async def test_what_is_noted() -> None:
 
 
 async def test_the_phases_of_a_refresh() -> None:
-    """Each poll has a fetch, also one that fails. Only another document is compiled, and served."""
+    """Each poll has a fetch, also a poll that fails. Only another document is compiled, and served."""
     async with running(ONE, ONE, DOWN, TWO) as world:
         for _ in range(4):
             await world.round()
