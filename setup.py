@@ -173,7 +173,7 @@ class Wheel(bdist_wheel):
         bills.mkdir(exist_ok=True)
         compiler = version("mypy") if self.distribution.ext_modules else ""
         (bills / "flagsvc.cdx.json").write_text(of_wheel(self.distribution.get_version(), compiler))
-        for path in Path(wheelfile_base).parent.rglob("*"):
+        for path in Path(self.bdist_dir).rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
 
 
