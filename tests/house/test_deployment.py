@@ -96,6 +96,7 @@ def test_prometheus_asks_where_the_programs_answer() -> None:
     assert source["url"] == "http://prometheus:9090"
     [rules], [provider] = configs["prometheus"]["rule_files"], configs["grafana-dashboards"]["providers"]
     assert f"./deploy/observe/alerts:{rules.removesuffix('/*.yaml')}:ro" in services["prometheus"]["volumes"]
+    assert any((ROOT / "deploy/observe/alerts").glob("*.yaml")) and any((ROOT / "deploy/observe/dashboards").glob("*.json"))
     assert services["grafana"]["volumes"] == [f"./deploy/observe/dashboards:{provider['options']['path']}:ro"]
 
 

@@ -293,6 +293,15 @@ def test_values_that_are_refused(chart: Path, tmp_path: Path, values: dict[str, 
     assert done.returncode != 0 and message in done.stderr, done.stderr
 
 
+@pytest.mark.long
+def test_the_values_of_the_guide(chart: Path, tmp_path: Path) -> None:
+    """Each example of the guide is rendered. The proxy asks the flag server where there is one."""
+    blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
+    done = [rendered(chart, block, tmp_path) for block in blocks]
+    assert [each.returncode for each in done] == [0, 0], [each.stderr for each in done]
+    assert ["flagsvc-server:4242" in each.stdout for each in done] == [False, True]
+
+
 @contextlib.contextmanager
 def container(made: list[dict[str, Any]], name: str, folder: Path) -> Iterator[dict[str, int]]:
     """Run the container of a component, with folders and ports of the test, until it passes its probes. Gives its ports."""
