@@ -27,19 +27,32 @@ SECTIONS = {
     "How to run the flag server": [
         f"docs/how-to/{name}" for name in ("run-the-*", "use-the-*", "set-*", "sign-*", "several-*", "webhooks", "back-*")
     ],
-    "How to run the proxy": ["docs/reference/installing", "docs/how-to/*"],
+    "How to run both": [
+        *(f"docs/how-to/{name}" for name in ("container", "kubernetes", "systemd", "tls-*", "runbook")),
+        "deploy/*",
+    ],
+    "How to run the proxy": ["docs/reference/installing", "docs/how-to/[!m]*", "docs/how-to/mount-*"],
     "Reference": ["docs/reference/*", "docs/contract/README", "docs/glossary", "CHANGELOG"],
-    "Explanation": ["ARCHITECTURE", "SECURITY", "docs/*/README", "CONTRIBUTING"],
+    "Explanation": ["ARCHITECTURE", "SECURITY", "docs/*/README", "CONTRIBUTING", "docs/how-to/make-a-release"],
 }
 """The sections of the navigation, and their pages: a page stands in the first section that has a pattern for it."""
-KINDS = {"docs/how-to/*": 1, "docs/reference/*": 0.8, "README": 0.8, "docs/contract/*": 0.4, "docs/glossary": 0.4, "*": 0.3}
+KINDS = {
+    "docs/how-to/make-a-release": 0.3,
+    "docs/how-to/*": 1,
+    "docs/reference/*": 0.8,
+    "deploy/*": 0.8,
+    "README": 0.8,
+    "docs/contract/*": 0.4,
+    "docs/glossary": 0.4,
+    "*": 0.3,
+}
 """What a page is worth in the search by its kind: the first pattern counts."""
 TITLE, HEADING, BEGINNING, EXAMPLE = 30, 10, 3, 0.5
 """How often a word counts in the title of a page, a heading, above the second heading, and an example; elsewhere it counts once."""
 
 project, copyright = "flagsvc", "the flagsvc maintainers"
 extensions = ["myst_parser"]
-include_patterns = ["*.md", "docs/**.md"]
+include_patterns = ["*.md", "docs/**.md", "deploy/**.md"]
 root_doc = "README"
 myst_heading_anchors = 6
 nitpicky = True
@@ -65,7 +78,7 @@ def add_contents(app: Sphinx, page: str, text: list[str]) -> None:
             found = dict.fromkeys(each for pattern in patterns for each in left if fnmatch(each, pattern))
             left = [each for each in left if each not in found]
             text[0] += contents(title, *found)
-    elif page.endswith("/README"):
+    elif fnmatch(page, "docs/*/README"):
         text[0] += contents("Pages", "*")
 
 
@@ -75,10 +88,11 @@ def contents(title: str, *pages: str) -> str:
 
 
 def link_to_the_source(app: Sphinx, tree: nodes.document) -> None:
-    """Let the links to files that are no pages lead to the repository."""
-    for link in list(tree.findall(addnodes.download_reference)):
-        path = app.env.relfn2path(link["reftarget"])[0]
-        link.replace_self(nodes.reference("", "", *link.children, refuri=f"{SOURCE}/blob/main/{path}"))
+    """Let the links to folders, and to files that are no pages, lead to the repository."""
+    for link in list(tree.findall(lambda node: isinstance(node, (addnodes.download_reference, addnodes.pending_xref)))):
+        path, whole = app.env.relfn2path(link["reftarget"])
+        if isinstance(link, addnodes.download_reference) or Path(whole).is_dir():
+            link.replace_self(nodes.reference("", "", *link.children, refuri=f"{SOURCE}/blob/main/{path}"))
 
 
 def load_weights(app: Sphinx, page: str, *_: object) -> None:

@@ -20,6 +20,7 @@ from support.processes import ROOT
 
 NEW, OLD = "2.10", "2.9"
 WORDS = {
+    "alert": "how-to/runbook",
     "api token": "how-to/set-up-a-team",
     "backup": "how-to/back-up-and-upgrade",
     "bootstrap": "reference/outages",
@@ -39,6 +40,7 @@ WORDS = {
     "gitlab": "how-to/use-gitlab",
     "gradual rollout": "how-to/use-the-pages",
     "health": "how-to/container",
+    "helm": "how-to/kubernetes",
     "high availability": "how-to/scale-out",
     "history": "how-to/use-the-pages",
     "https": "how-to/tls-sockets-and-operators",
@@ -75,6 +77,7 @@ WORDS = {
     "sqlite": "how-to/run-the-flag-server",
     "sso": "how-to/sign-in-with-your-identity-provider",
     "sticky": "how-to/use-the-pages",
+    "systemd": "how-to/systemd",
     "tags": "how-to/use-the-pages",
     "tls": "how-to/tls-sockets-and-operators",
     "tutorial": "how-to/first-day",
