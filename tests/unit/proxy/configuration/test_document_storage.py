@@ -95,7 +95,7 @@ async def test_of_many_records_only_the_last_is_written() -> None:
 
 
 async def test_trouble_with_a_store_is_told_once_and_in_our_words() -> None:
-    """Two failures of the same kind, then success: two lines."""
+    """Two failures of the same kind, then success: two lines. Every failure counts."""
     store, log = MemoryStore(), RecordingLog()
     document_storage = DocumentStorage(store, "key", log)
     store.fault = ValueError("cannot read: user-4711")
@@ -111,6 +111,7 @@ async def test_trouble_with_a_store_is_told_once_and_in_our_words() -> None:
     ]
     assert all("ValueError at " in str(line.fields["error"]) for line in log.lines[:3])
     assert "4711" not in str(log.lines)
+    assert document_storage.errors == 3
 
 
 async def test_what_could_not_be_stored_is_stored_as_soon_as_it_can() -> None:
