@@ -114,5 +114,5 @@ def test_each_alert_fires_for_its_fault_alone(program: str, tmp_path: Path) -> N
         json.dumps({"rule_files": [str(FOLDER / "alerts" / f"{program}.yaml")], "evaluation_interval": "1m", "tests": tests})
     )
     promtool = needs.program("promtool")
-    done = subprocess.run([promtool, "test", "rules", file], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([promtool, "test", "rules", file], capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

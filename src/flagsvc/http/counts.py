@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -10,7 +11,25 @@ from typing import Final
 
 from mypy_extensions import i64
 
-BOUNDS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+SHORTEST: Final = 0.0001
+BOUNDS: Final[tuple[float, ...]] = (
+    SHORTEST,
+    0.00025,
+    0.0005,
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+)
 """The upper bounds of the buckets of every histogram, in seconds."""
 
 
@@ -18,24 +37,29 @@ class Histogram:
     """How many durations are in each bucket, and their `sum` in seconds. A duration counts in the first bucket
     whose bound it does not pass.
 
-    `counts` has a number for each bound, and one for longer durations; it is empty before the first duration.
+    Most durations are in the first bucket, `short` ones, so counting them costs least. `longer` has a number for each further
+    bound, and one for durations beyond all; it is empty before the first of them.
     """
 
     def __init__(self) -> None:
-        self.counts: list[int] = []
+        self.short: i64 = 0
+        self.longer: list[int] = []
         self.sum: float = 0.0
 
+    @property
+    def counts(self) -> list[int]:
+        """The numbers of all buckets."""
+        return [int(self.short), *(self.longer or [0] * len(BOUNDS))]
+
     def add(self, seconds: float) -> None:
-        """Count a duration. Most are short, so the search begins with the shortest."""
-        if not self.counts:
-            self.counts = [0] * (len(BOUNDS) + 1)
-        at: i64 = 0
-        for bound in BOUNDS:
-            if seconds <= bound:
-                break
-            at += 1
-        self.counts[at] += 1
+        """Count a duration."""
         self.sum += seconds
+        if seconds <= SHORTEST:
+            self.short += 1
+            return
+        if not self.longer:
+            self.longer = [0] * len(BOUNDS)
+        self.longer[bisect_left(BOUNDS, seconds) - 1] += 1
 
     @contextmanager
     def timing(self) -> Iterator[None]:

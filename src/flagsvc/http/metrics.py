@@ -112,8 +112,8 @@ def by_bucket(histograms: Mapping[Labels, Histogram]) -> dict[Labels, float]:
     """Return the numbers of a histogram's row: each bucket's own, so that they add up, and the sum."""
     found: dict[Labels, float] = {}
     for labels, histogram in histograms.items():
-        found |= {(*labels, bucket): float(n) for bucket, n in zip(BUCKETS, histogram.counts, strict=False) if n}
-        if histogram.counts:
+        found |= {(*labels, bucket): float(n) for bucket, n in zip(BUCKETS, histogram.counts, strict=True) if n}
+        if any(histogram.counts):
             found[*labels, SUM] = histogram.sum
     return found
 
