@@ -10,6 +10,8 @@ from typing import Final
 
 from mypy_extensions import i64
 
+from flagsvc.core.tracing import Tracer
+
 BOUNDS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The upper bounds of the buckets of every histogram, in seconds."""
 
@@ -114,7 +116,8 @@ class Traffic:
     """The connections of a process: how many are `open`, the bytes `sent` to callers, and how late the event loop is.
 
     `lag` has the delay of a timer of each second in which connections are open. `find_expiry` returns when the certificate of the
-    listening sockets ends, in seconds since the epoch; None without one.
+    listening sockets ends, in seconds since the epoch; None without one. `tracer` decides which requests are traced; None for none.
+    `dropped` counts what the collector of OpenTelemetry did not get, by signal; empty without a collector.
     """
 
     def __init__(self) -> None:
@@ -122,3 +125,5 @@ class Traffic:
         self.sent: i64 = 0
         self.lag: Final = Histogram()
         self.find_expiry: Callable[[], float | None] = no_certificate
+        self.tracer: Tracer | None = None
+        self.dropped: dict[str, int] = {}

@@ -6,4 +6,5 @@
   requests are answered. Then `UvicornServer.shutdown` takes the connections that already wait, and waits for open requests, at most
   `OPEN_REQUESTS_S`. Then the application stops: `UpstreamSync.stop` sends the last counts, `FlagServer.aclose` closes the database.
   With workers, `ParentProcess.run` in `serve_workers.py` ends them first.
+- OpenTelemetry: `make_telemetry` in `telemetry.py` reads the variables, and `Telemetry` exports; `otlp.py` has the forms.
 """
