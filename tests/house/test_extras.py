@@ -9,9 +9,10 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from importlib.metadata import files
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -28,7 +29,7 @@ from importlib import import_module
 
 class Without:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {missing}:
+        if any(f"{{name}}.".startswith(f"{{each}}.") for each in {missing}):
             raise ModuleNotFoundError(name, name=name)
 
 sys.meta_path.insert(0, Without())
@@ -63,6 +64,11 @@ def name_of(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", re.split(r"[><=;\[ ]", requirement)[0]).lower()
 
 
+def is_of(module: str, path: PurePath) -> bool:
+    """Return whether a file of a distribution is a module, or in its package."""
+    return ".".join(path.parts).startswith(f"{module}.")
+
+
 def commands() -> tuple[str, ...]:
     """Return the module of every command."""
     return tuple(f"flagsvc.cli.{path.stem}" for path in sorted((ROOT / "src/flagsvc/cli").glob("[a-z]*.py")))
@@ -72,7 +78,7 @@ def commands() -> tuple[str, ...]:
 def test_each_extra_is_looked_for_by_the_modules_that_its_packages_bring(extra: str) -> None:
     """Every package of the extra brings one of the modules, and every module comes from one of the packages."""
     names = [name_of(line) for line in PROJECT["optional-dependencies"][extra]]
-    brought = [{path.parts[0].partition(".")[0] for path in files(name) or ()} & {*EXTRAS[extra]} for name in names]
+    brought = [{module for module in EXTRAS[extra] if any(map(partial(is_of, module), files(name) or ()))} for name in names]
     assert all(brought)
     assert set().union(*brought) == {*EXTRAS[extra]}
 
@@ -91,8 +97,9 @@ def test_every_extra_has_a_row() -> None:
         (("cli",), BATCH),
         (("redis",), ("flagsvc.proxy.redis",)),
         (("server",), SERVER),
+        (("otel",), ("flagsvc.process.otlp",)),
     ],
-    ids=["proxy", "late", "commands", "batch", "storage", "server"],
+    ids=["proxy", "late", "commands", "batch", "storage", "server", "telemetry"],
 )
 def test_what_an_extra_does_not_serve_is_imported_without_it(installed: tuple[str, ...], modules: tuple[str, ...]) -> None:
     """With only `installed` beside the plain package, these modules can be imported."""

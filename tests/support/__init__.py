@@ -14,7 +14,8 @@ Waiting, programs, data
 
 Servers that a test controls
 
-- `http_servers`: a function that answers, in a thread; the ground of the next three
+- `http_servers`: a function that answers, in a thread; the ground of the next ones
+- `collector`: a collector of OpenTelemetry, which can refuse and keep callers waiting
 - `fake_upstream`: a flag server for proxies; `fake_admin`: the admin API for commands; `receivers`: webhooks; `provider`: OpenID
 - `loopback`: any bytes, slow or cut off, in the event loop; `upstream_faults`: all faults of an upstream for it
 - `wiretap`: a relay that records bytes, and searches for secrets

@@ -1,1 +1,1 @@
-"""The base of every other package: errors, clock, log, version, certificates, background tasks, back-off."""
+"""The base of every other package: errors, clock, log, spans, version, certificates, background tasks, back-off."""

@@ -5,6 +5,7 @@ The plain package brings what a proxy needs. pyproject.toml lists the packages o
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.util import find_spec
 
 from flagsvc.core.errors import MissingExtraError
@@ -13,6 +14,7 @@ EXTRAS = {
     "server": ("alembic", "can_ada", "psycopg", "regex", "sqlalchemy", "yaml"),
     "oidc": ("joserfc",),
     "redis": ("redis",),
+    "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
     "cli": ("can_ada", "rich", "yaml"),
 }
 """Extra → the modules that its packages bring."""
@@ -23,9 +25,16 @@ writes the commands of the pages."""
 
 def missing_extra(extra: str) -> str:
     """Return a sentence that names the command that installs an extra, or the empty text where it is installed."""
-    if all(find_spec(module) is not None for module in EXTRAS[extra]):
+    if all(map(is_installed, EXTRAS[extra])):
         return ""
     return f"the extra `{extra}` is not installed; type{WHERE}: {install_command(extra)}"
+
+
+def is_installed(module: str) -> bool:
+    """Return whether a module can be imported. Only the packages around it are imported."""
+    with suppress(ModuleNotFoundError):
+        return find_spec(module) is not None
+    return False
 
 
 def install_command(extras: str) -> str:

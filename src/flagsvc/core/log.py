@@ -15,6 +15,7 @@ from time import time
 from typing import TYPE_CHECKING, Protocol, TextIO, TypeAlias
 
 from flagsvc.core.errors import FlagsvcError, UpstreamError
+from flagsvc.core.tracing import log_fields
 
 if TYPE_CHECKING:
     from flagsvc.core.clock import Clock
@@ -168,10 +169,10 @@ def text_line(moment: float, level: str, event: str, fields: Fields) -> str:
 
 
 def json_line(moment: float, level: str, event: str, fields: Fields) -> str:
-    """Return a line of JSON: `time`, `level`, `message`, and the fields."""
+    """Return a line of JSON: `time`, `level`, `message`, the trace and the span it belongs to, and the fields."""
     import json
 
-    own = {"time": timestamp(moment), "level": level, "message": event}
+    own = {"time": timestamp(moment), "level": level, "message": event, **log_fields()}
     return json.dumps(own | dict(fields) | own, ensure_ascii=False, default=str)
 
 

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 
 from mypy_extensions import i64, mypyc_attr
 
+from flagsvc.core.tracing import Span
 from flagsvc.http.counts import StatusCounts
 from flagsvc.http.keys import KeyCheck
 from flagsvc.http.media import PLAIN, Media
@@ -35,6 +36,9 @@ GROUPS: Final = 19
 LAST_EVENT_ID: Final = 21
 SPARE_KEY: Final = 20
 """Where OpenFeature providers send the key, unless they send it in the key's own header."""
+TRACEPARENT: Final = 22
+TRACED: Final = {b"traceparent": TRACEPARENT}
+"""What is read as well, if requests are traced."""
 OFREP_PATH: Final = b"/ofrep/"
 """The spare header counts only in such a path: anywhere else a gateway in front may have set it for itself."""
 HOST: Final = 104
@@ -73,7 +77,7 @@ class Call:
     `depth` is the deepest allowed nesting of its JSON. `huge` tells that the body is so large that the connection should be closed
     and not drained. `handler` answers the call: the contract, or what the contract has chosen. `key_pending` tells that the key is
     checked later, after the body has arrived, and `is_counted` that the request counts for the rate of its address already.
-    `started` is the moment of `time.monotonic` when the head was there.
+    `started` is the moment of `time.monotonic` when the head was there. `span` is the span of a request that is traced.
     """
 
     def __init__(self, request: Request) -> None:
@@ -103,6 +107,7 @@ class Call:
         self.handler: Handler = NO_HANDLER
         self.key_pending: bool = False
         self.is_counted: bool = False
+        self.span: Span | None = None
 
     def read(self, table: dict[bytes, int]) -> None:
         """Read the headers that the service needs. `table` has the kind of each header by its name."""

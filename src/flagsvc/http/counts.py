@@ -11,6 +11,8 @@ from typing import Final
 
 from mypy_extensions import i64
 
+from flagsvc.core.tracing import Tracer
+
 SHORTEST: Final = 0.0001
 BOUNDS: Final[tuple[float, ...]] = (
     SHORTEST,
@@ -138,7 +140,8 @@ class Traffic:
     """The connections of a process: how many are `open`, the bytes `sent` to callers, and how late the event loop is.
 
     `lag` has the delay of a timer of each second in which connections are open. `find_expiry` returns when the certificate of the
-    listening sockets ends, in seconds since the epoch; None without one.
+    listening sockets ends, in seconds since the epoch; None without one. `tracer` decides which requests are traced; None for none.
+    `dropped` counts what the collector of OpenTelemetry did not get, by signal; empty without a collector.
     """
 
     def __init__(self) -> None:
@@ -146,3 +149,5 @@ class Traffic:
         self.sent: i64 = 0
         self.lag: Final = Histogram()
         self.find_expiry: Callable[[], float | None] = no_certificate
+        self.tracer: Tracer | None = None
+        self.dropped: dict[str, int] = {}

@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.openmetrics.exposition import generate_latest as generate_open_metrics
 from prometheus_client.registry import Collector
 
-from flagsvc.http.metrics import BUCKETS, COUNTER, HISTOGRAM, SUM, Labels, Measured
+from flagsvc.http.metrics import BUCKETS, COUNTER, HISTOGRAM, SUM, Labels, Measured, by_labels
 
 
 class Families(Collector):
@@ -41,10 +41,7 @@ def family(row: Measured) -> Metric:
 def histogram_family(row: Measured) -> Metric:
     """Return a row of a histogram as a metric family. Each bucket counts those before it, too."""
     made = HistogramMetricFamily(row.name, row.help, labels=row.labels)
-    parts: dict[Labels, dict[str, float]] = {}
-    for key, value in row.values.items():
-        parts.setdefault(key[:-1], {})[key[-1]] = value
-    for labels, found in parts.items():
+    for labels, found in by_labels(row).items():
         counted = accumulate(found.get(bucket, 0.0) for bucket in BUCKETS)
         made.add_metric(labels, list(zip(BUCKETS, counted, strict=True)), found.get(SUM, 0.0))
     return made

@@ -118,15 +118,25 @@ def by_bucket(histograms: Mapping[Labels, Histogram]) -> dict[Labels, float]:
     return found
 
 
+def by_labels(row: Measured) -> dict[Labels, dict[str, float]]:
+    """Return the numbers of each histogram of a row by bucket and SUM, by the labels of the histogram."""
+    found: dict[Labels, dict[str, float]] = {}
+    for key, value in row.values.items():
+        found.setdefault(key[:-1], {})[key[-1]] = value
+    return found
+
+
 def traffic_rows(find: Callable[[S], Traffic | None], place: str = "") -> tuple[MetricRow[S], ...]:
     """Return the rows about connections. `find` returns the traffic of the process, or None if it is not known."""
 
-    def row(name: str, kind: str, text: str, read: Callable[[Traffic], Mapping[Labels, float]]) -> MetricRow[S]:
+    def row(
+        name: str, kind: str, text: str, read: Callable[[Traffic], Mapping[Labels, float]], labels: Labels = ()
+    ) -> MetricRow[S]:
         def numbers(source: S) -> Mapping[Labels, float] | None:
             traffic = find(source)
             return None if traffic is None else read(traffic)
 
-        return MetricRow(name, kind, text, numbers, place=place)
+        return MetricRow(name, kind, text, numbers, labels, place=place)
 
     def expiry(of: Traffic) -> Mapping[Labels, float]:
         moment = of.find_expiry()
@@ -142,6 +152,13 @@ def traffic_rows(find: Callable[[S], Traffic | None], place: str = "") -> tuple[
             lambda of: by_bucket({(): of.lag}),
         ),
         row(CERTIFICATE, GAUGE, "When the certificate that callers see ends; absent without TLS.", expiry),
+        row(
+            "flagsvc_telemetry_dropped",
+            COUNTER,
+            "Spans and readings of the metrics that the collector of OpenTelemetry did not get; absent without a collector.",
+            lambda of: by_name(of.dropped),
+            ("signal",),
+        ),
     )
 
 

@@ -7,4 +7,5 @@
   `OPEN_REQUESTS_S`. Then the application stops: `UpstreamSync.stop` sends the last counts, `FlagServer.aclose` closes the database.
   With workers, `ParentProcess.run` in `serve_workers.py` ends them first.
 - What systemd is told: `ServiceManager` in `service_manager.py`.
+- OpenTelemetry: `make_telemetry` in `telemetry.py` reads the variables, and `Telemetry` exports; `otlp.py` has the forms.
 """

@@ -25,12 +25,14 @@ from flagsvc.core.garbage import freeze_survivors
 from flagsvc.core.log import Logger, locate_error
 from flagsvc.core.notices import Notice, NoticePrinter, make_notice_printer, print_notice, print_notices
 from flagsvc.http.contract import Contract
+from flagsvc.http.metrics import Measured
 from flagsvc.http.server import ConnectionFactory
 from flagsvc.http.server.asgi import Receive, Scope, Send
 from flagsvc.process.listen import serve_socket
 from flagsvc.process.max_connections import make_connection_limits
 from flagsvc.process.service_manager import ServiceManager
 from flagsvc.process.shutdown import OPEN_REQUESTS_S, ShutdownGrace, Stoppable, close_listeners, handle_signals
+from flagsvc.process.telemetry import MetricsReader, Telemetry
 from flagsvc.process.tls import Tls, serve_tls_connection
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.server import ServerOptions
@@ -66,6 +68,9 @@ class ServedApplication(Protocol):
     def drain(self) -> None:
         """Fail readiness."""
 
+    async def read_metrics(self) -> list[Measured]:
+        """Return the present metrics."""
+
     async def __aenter__(self) -> Self:
         """Start."""
 
@@ -74,11 +79,15 @@ class ServedApplication(Protocol):
 
 
 def run_process(
-    app: ServedApplication, server: UvicornServer, sockets: list[socket.socket], services: Sequence[BackgroundService]
+    app: ServedApplication,
+    server: UvicornServer,
+    sockets: list[socket.socket],
+    services: Sequence[BackgroundService],
+    telemetry: Telemetry | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT. The background `services` start before the application and stop after it.
 
-    The sockets are always closed at the end.
+    `telemetry` exports what the application does until it has stopped, and its metrics. The sockets are always closed at the end.
     """
     with contextlib.ExitStack() as stack:
         for each in sockets:
@@ -86,7 +95,7 @@ def run_process(
         stack.enter_context(freeze_survivors())
         stack.enter_context(handle_signals_and_logs(app.log, server))
         runner = stack.enter_context(asyncio.Runner(loop_factory=loop_factory()))
-        runner.run(run(app, server, sockets, services))
+        runner.run(run(app, server, sockets, services, telemetry))
 
 
 @contextlib.contextmanager
@@ -97,11 +106,16 @@ def handle_signals_and_logs(log: Logger, server: Stoppable) -> Iterator[None]:
 
 
 async def run(
-    app: ServedApplication, server: UvicornServer, sockets: list[socket.socket], services: Sequence[BackgroundService]
+    app: ServedApplication,
+    server: UvicornServer,
+    sockets: list[socket.socket],
+    services: Sequence[BackgroundService],
+    telemetry: Telemetry | None,
 ) -> None:
     """Serve until the server is told to exit, then stop the application."""
+    outer, inner = ([], []) if telemetry is None else ([telemetry], [MetricsReader(telemetry, app.read_metrics)])
     async with contextlib.AsyncExitStack() as stack:
-        for each in (server.manager, *services, app):
+        for each in (server.manager, *outer, *services, app, *inner):
             await stack.enter_async_context(each)
         ready = asyncio.create_task(announce_ready(app, server))
         try:
@@ -211,11 +225,14 @@ def make_server(
     options: ProxyOptions | ServerOptions,
     tls: Tls | None,
     lines: Sequence[Notice],
+    telemetry: Telemetry | None = None,
 ) -> UvicornServer:
     """Return the server of a program. At the end of the process it drains the application and the connections.
 
-    The metrics tell when the certificate of `tls` ends.
+    The metrics tell when the certificate of `tls` ends. `telemetry` traces requests.
     """
+    if telemetry is not None:
+        telemetry.attach(get_contract())
     if tls is not None:
         get_contract().traffic.find_expiry = lambda: tls.expiry
     protocol = ConnectionFactory(get_contract, make_connection_limits(options, app.log))

@@ -14,6 +14,7 @@ from flagsvc.process.admin_address import listening_notices, make_admin_address_
 from flagsvc.process.listen import describe_scope, listen, listen_url
 from flagsvc.process.process import make_server, run_process
 from flagsvc.process.reload import ConfigurationFiles, Reloader
+from flagsvc.process.telemetry import PROXY, make_telemetry
 from flagsvc.process.tls import make_tls
 from flagsvc.proxy.application import ProxyApp
 from flagsvc.proxy.generations.setup import make_setup
@@ -24,13 +25,16 @@ def serve(options: ProxyOptions, files: ConfigurationFiles | None = None) -> int
     """Run the proxy until SIGTERM or SIGINT; return the exit code. `files` tells how to reload the configuration.
 
     Several workers are run by `serve_workers`. Raises ExtensionError if custom strategies or enrichers cannot be used,
-    ConfigurationError if certificates cannot be used, and ListenError if it cannot listen on an address.
+    ConfigurationError if certificates or variables of OpenTelemetry cannot be used, MissingExtraError if these need an extra, and
+    ListenError if it cannot listen on an address.
     """
     if options.workers > 1:
         from flagsvc.process.serve_workers import serve_workers
 
         return serve_workers(options, files)
-    setup = make_setup(options, resolved=None if files is None else files.resolved)
+    telemetry = make_telemetry(options, PROXY)
+    tracer = None if telemetry is None else telemetry.tracer
+    setup = make_setup(options, resolved=None if files is None else files.resolved, tracer=tracer)
     app = ProxyApp(setup)
     tls = make_tls(options, app.log, options.watch_interval)
     sockets = listen(options.host, options.port, mode=options.socket_mode)
@@ -38,7 +42,7 @@ def serve(options: ProxyOptions, files: ConfigurationFiles | None = None) -> int
     path = f"{options.proxy_base_path}/proxy"
     address = listen_url(sockets, options.host, path, tls=tls is not None) + describe_scope(sockets, options.host)
     lines = listening_notices(address, admin_address_server)
-    server = make_server(app, lambda: app.service, options, tls, lines)
+    server = make_server(app, lambda: app.service, options, tls, lines, telemetry)
 
     async def apply_options(fresh: ProxyOptions) -> None:
         app.renew(fresh)
@@ -48,5 +52,5 @@ def serve(options: ProxyOptions, files: ConfigurationFiles | None = None) -> int
     if reload is not None:
         server.hangups.append(reload.request_reload)
     setup.loops.update({name: loop for name, loop in (("tls", tls), ("reload", reload)) if loop is not None})
-    run_process(app, server, sockets, [each for each in (tls, admin_address_server, reload) if each is not None])
+    run_process(app, server, sockets, [each for each in (tls, admin_address_server, reload) if each is not None], telemetry)
     return 0

@@ -25,16 +25,17 @@ from flagsvc.core.notices import Notice, make_notice_printer, print_notices
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
-from flagsvc.http.metrics import Readings
+from flagsvc.http.metrics import Measured, Readings
 from flagsvc.process import process
 from flagsvc.process.admin_address import AdminAddressServer, listening_notices, make_admin_address_server
 from flagsvc.process.listen import describe_scope, listen_in_groups, listen_url
 from flagsvc.process.reload import ConfigurationFiles, Reloader
 from flagsvc.process.service_manager import ServiceManager
 from flagsvc.process.shutdown import ShutdownGrace
+from flagsvc.process.telemetry import PROXY, MetricsReader, Telemetry, make_telemetry
 from flagsvc.process.tls import make_tls
 from flagsvc.process.worker_start import portable_options, start_worker
-from flagsvc.proxy.api.metrics import exposition, present, readings
+from flagsvc.proxy.api.metrics import exposition, gather, present, readings
 from flagsvc.proxy.configuration import Holder, Preparer
 from flagsvc.proxy.configuration.holder import ConfigurationDocument
 from flagsvc.proxy.configuration.lifecycle import Event
@@ -254,10 +255,18 @@ class ParentProcess:
         self.worker_pool.drain()
 
     def render_metrics(self, is_open: bool) -> bytes:
-        sources = self.generations.sources
-        total = self.worker_pool.metric_sums.total(readings(sources))
         processes = collect_process_metrics(self.worker_pool.pids())
-        return exposition(sources, present(total, sources), processes, is_open=is_open)
+        return exposition(self.generations.sources, self.total(), processes, is_open=is_open)
+
+    async def read_metrics(self) -> list[Measured]:
+        """Return the present metrics of all processes together."""
+        await self.worker_pool.gather_counts()
+        return gather(self.generations.sources, self.total())
+
+    def total(self) -> Readings:
+        """Return the numbers of all processes together that the workers have sent."""
+        sources = self.generations.sources
+        return present(self.worker_pool.metric_sums.total(readings(sources)), sources)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle a signal to end."""
@@ -276,9 +285,18 @@ class ParentProcess:
         self.generations.use(next_setup(self.generations.setup, fresh))
         await self.worker_pool.wait_reloaded()
 
-    async def run(self, lines: Sequence[Notice], admin_address_server: AdminAddressServer | None) -> None:
-        """Run until told to exit, then shut down in order. `lines` are printed when the workers take connections."""
-        async with self.manager, admin_address_server or contextlib.nullcontext(), self.reload or contextlib.nullcontext():
+    async def run(
+        self, lines: Sequence[Notice], admin_address_server: AdminAddressServer | None, telemetry: Telemetry | None
+    ) -> None:
+        """Run until told to exit, then shut down in order. `lines` are printed when the workers take connections.
+
+        `telemetry` exports the metrics of all processes, and the spans of this one.
+        """
+        reader = None if telemetry is None else MetricsReader(telemetry, self.read_metrics)
+        services = (self.manager, telemetry, reader, admin_address_server, self.reload)
+        async with contextlib.AsyncExitStack() as stack:
+            for service in services:
+                await stack.enter_async_context(service or contextlib.nullcontext())
             self.worker_pool.start()
             self.generations.start()
             announcing = asyncio.create_task(self.announce(lines))
@@ -321,10 +339,12 @@ def describe(environment: Environment) -> EnvironmentOptions:
 def serve_workers(options: ProxyOptions, files: ConfigurationFiles | None) -> int:
     """Run parent and workers until SIGTERM or SIGINT; return the exit code. `files` tells how to reload the configuration.
 
-    Raises ConfigurationError if the options contain objects made in code or certificates cannot be used, ExtensionError if custom
-    strategies or enrichers cannot be used, and ListenError if it cannot listen on an address.
+    Raises ConfigurationError if the options contain objects made in code, or certificates or variables of OpenTelemetry cannot be
+    used, ExtensionError if custom strategies or enrichers cannot be used, and ListenError if it cannot listen on an address.
     """
-    setup = make_setup(options, resolved=None if files is None else files.resolved)
+    telemetry = make_telemetry(options, PROXY)
+    tracer = None if telemetry is None else telemetry.tracer
+    setup = make_setup(options, resolved=None if files is None else files.resolved, tracer=tracer)
     for part in setup.environments:
         portable_options(part.options)
     has_tls = make_tls(options, setup.log) is not None  # only the workers speak TLS; this checks that they can
@@ -335,8 +355,10 @@ def serve_workers(options: ProxyOptions, files: ConfigurationFiles | None) -> in
         for each in chain.from_iterable(groups):
             stack.callback(each.close)
         parent = ParentProcess(setup, groups, files)
+        if telemetry is not None:
+            telemetry.attach(parent.generations.entrance)
         admin_address_server = make_admin_address_server(options, lambda: parent.desk, ())
         stack.enter_context(process.handle_signals_and_logs(setup.log, parent))
         runner = stack.enter_context(asyncio.Runner(loop_factory=process.loop_factory()))
-        runner.run(parent.run(listening_notices(address, admin_address_server), admin_address_server))
+        runner.run(parent.run(listening_notices(address, admin_address_server), admin_address_server, telemetry))
     return 0

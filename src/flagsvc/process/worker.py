@@ -26,6 +26,7 @@ from flagsvc.http.server.asgi import AsgiApp
 from flagsvc.process.max_connections import make_connection_limits
 from flagsvc.process.process import UvicornServer, handle_signals_and_logs, loop_factory, server_config
 from flagsvc.process.shutdown import ShutdownGrace
+from flagsvc.process.telemetry import PROXY, make_telemetry
 from flagsvc.process.tls import make_tls
 from flagsvc.process.worker_start import BLOCKED_SIGNALS, read_portable
 from flagsvc.proxy.configuration import Holder
@@ -187,6 +188,9 @@ class Worker:
             setup.loops["tls"] = tls = self.tls
             self.generations.entrance.traffic.find_expiry = lambda: tls.expiry
         contract = self.generations.entrance
+        self.telemetry = make_telemetry(setup.options, PROXY)
+        if self.telemetry is not None:
+            self.telemetry.attach(contract)
         self.front = ConnectionFactory(lambda: contract, make_connection_limits(setup.options, setup.log))
         self.link.count_answered = lambda: self.front.answered
         app = AsgiApp(contract, do_nothing, do_nothing)  # the parent starts and stops what an application would
@@ -202,7 +206,7 @@ class Worker:
         await wait_for_first(self.told.wait_configured(), self.link.channel.closed.wait())
         reporting = asyncio.create_task(self.report_serving())
         try:
-            async with self.tls or contextlib.nullcontext():
+            async with self.telemetry or contextlib.nullcontext(), self.tls or contextlib.nullcontext():
                 await self.server.serve(self.groups[self.welcome.worker % len(self.groups)])
         finally:
             reporting.cancel()

@@ -20,9 +20,9 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.core.notices import Notice
 from flagsvc.http.contract import Contract
-from flagsvc.http.metrics import Readings
+from flagsvc.http.metrics import Measured, Readings
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
-from flagsvc.proxy.api.metrics import readings
+from flagsvc.proxy.api.metrics import gather_here, readings
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.generations.admission import TokenDirectory
 from flagsvc.proxy.generations.environment import make_shown_counters
@@ -164,6 +164,10 @@ class ProxyApp:
     def service(self) -> Contract:
         """What answers callers in the present runtime."""
         return self._runtime.service
+
+    async def read_metrics(self) -> list[Measured]:
+        """Return the present metrics."""
+        return gather_here(self._runtime.generations.sources)
 
     @property
     def desk(self) -> Contract:

@@ -22,6 +22,7 @@ from flagsvc.core.certificates import WatchedFiles
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import ConfigurationError, UpstreamError
 from flagsvc.core.log import Logger, describe_error
+from flagsvc.core.tracing import CLIENT, TRACEPARENT, Span, Tracer, begin, child, running
 from flagsvc.core.version import VERSION
 from flagsvc.http.client.addresses import MOST_REDIRECTS, REDIRECTS, base_of, redirected, shown
 from flagsvc.http.client.answers import Answer, Fetched, Limits, Sink, failure
@@ -119,14 +120,15 @@ WORKED = "ok"
 
 
 def counted(request: str) -> Callable[[Send[P, T]], Send[P, T]]:
-    """Count each call of a method, under the name of a request, with its time and how it ends."""
+    """Count each call of a method, under the name of a request, with its time and how it ends. The call may be traced."""
 
     def decorate(method: Send[P, T]) -> Send[P, T]:
         @wraps(method)
         async def call(self: Upstream, /, *given: P.args, **named: P.kwargs) -> T:
             began, outcome = monotonic(), WORKED
             try:
-                return await method(self, *given, **named)
+                with running(begin(self.tracer, request)):
+                    return await method(self, *given, **named)
             except UpstreamError as error:
                 outcome = error.kind
                 raise
@@ -142,12 +144,16 @@ class Upstream:
     """The upstream's client API: `get_features`, `follow_stream`, `register`, `send_metrics`. `calls` counts them.
 
     Every failure is an UpstreamError. Neither it nor its traceback contains the token. The address is used as it was given. If
-    that answers 404 or a web page, the address with `/api` is tried once. The first address that works is kept.
+    that answers 404 or a web page, the address with `/api` is tried once. The first address that works is kept. Without a `tracer`
+    nothing is traced.
     """
 
-    def __init__(self, options: UpstreamSettings, *, clock: Clock, log: Logger) -> None:
+    tracer: Tracer | None = None
+
+    def __init__(self, options: UpstreamSettings, *, clock: Clock, log: Logger, tracer: Tracer | None = None) -> None:
         """Take the options. No connection is opened yet. Raises ConfigurationError for a URL or token that no request can carry."""
         self.calls = Calls()
+        self.tracer = tracer
         self._options = options
         self._clock = clock
         self._log = log
@@ -187,6 +193,7 @@ class Upstream:
         headers = [pair for pair in self._headers if pair[0] not in ("accept", "accept-encoding")]
         headers += [("accept", EVENT_STREAM), ("accept-encoding", b"identity"), ("cache-control", b"no-store")]
         headers += [("last-event-id", header_value(last_id))] if last_id else []
+        headers += self._decision()  # a stream is no piece of work with an end
         transport = await self._open()
         send = partial(transport.stream, headers=headers, keep=keep, silence_s=SILENCE_S)
         url = self._bases()[0] + self._filtered(STREAMING)
@@ -219,7 +226,7 @@ class Upstream:
         own = [header for header in self._headers if header[0] != self._options.auth_header or not self._token]
         transport, url = await self._open(), beside_api(self._bases()[0]) + VALIDATE
         headers = [*own, ("content-type", b"application/json")]
-        answer = await transport.send("POST", url, headers, content, reads=True)
+        answer = await self._send(transport, VALIDATE, "POST", url, headers=headers, content=content, reads=True)
         if not answer.worked:
             reason, hint = (REFUSED_QUESTION, MAY_NEED_HEADERS) if answer.status in REFUSING else ("", "")
             raise self._limited(failure(answer, shown(url), self._clock.now(), hint, reason=reason))
@@ -271,13 +278,40 @@ class Upstream:
         """Return the answer and its base address, and keep the address that works."""
         transport, every = await self._open(), [*self._headers, *headers]
         for base in self._bases():
-            url, send = base + path, partial(transport.send, method, headers=every, content=content)
+            url, send = base + path, partial(self._send, transport, path, method, headers=every, content=content)
             answer = await follow(send, url, MOST_REDIRECTS if method == "GET" else 0)
             if not answer.astray:
                 break
         if answer.worked and self._base is None:
             self._settle(base)
         return answer, url
+
+    async def _send(
+        self,
+        transport: Transport,
+        path: str,
+        method: str,
+        url: str,
+        *,
+        headers: Sequence[Header],
+        content: bytes | None,
+        reads: bool = False,
+    ) -> Answer:
+        """Send one request and return its answer, as a span of the present trace."""
+        template = path.partition("?")[0]
+        with running(child(f"{method} {template}", CLIENT)) as span:
+            if span is not None:
+                span.attributes = {"http.request.method": method, "url.template": template}
+            answer = await transport.send(method, url, [*headers, *self._decision(span)], content, reads=reads)
+            if span is not None:
+                span.note_status(answer.status, 400)
+            return answer
+
+    def _decision(self, span: Span | None = None) -> list[Header]:
+        """Return the header that tells the upstream whether a request is traced, and as part of what; none without a tracer."""
+        if span is not None:
+            return [(TRACEPARENT, span.traceparent)]
+        return [] if self.tracer is None else [(TRACEPARENT, self.tracer.refusal())]
 
     def _bases(self) -> tuple[str, ...]:
         """Return the base addresses to try, the more likely one first."""

@@ -30,6 +30,7 @@ from flagsvc.http.client.sealing import sealed
 from flagsvc.http.contract import Contract
 from flagsvc.http.counts import Traffic
 from flagsvc.http.messages import HEAD, JSON, TEXT, Response
+from flagsvc.http.metrics import Measured
 from flagsvc.http.reached_limits import Reached
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
 from flagsvc.http.streams import StreamLimits, Streams
@@ -37,7 +38,7 @@ from flagsvc.http.trust import TrustedProxies
 from flagsvc.server import pages
 from flagsvc.server.api.asgi import FlagServerContract
 from flagsvc.server.api.call import ApiContext
-from flagsvc.server.api.operations import ADMIN, BAD
+from flagsvc.server.api.operations import ADMIN, BAD, read_metrics
 from flagsvc.server.api.pipeline import HEADER_LIMIT, HEADER_TABLE, QUERY_LIMIT, Pipeline
 from flagsvc.server.api.routes import ROUTES, find_routes
 from flagsvc.server.pages.page import error_page
@@ -51,6 +52,7 @@ from flagsvc.server.store.resources import usage
 from flagsvc.server.store.schema import events
 from flagsvc.server.store.seed.file import read_seed
 from flagsvc.server.store.store import Store, Tx, open_store
+from flagsvc.server.store.traced_statements import trace_statements
 from flagsvc.server.store.writability import WritabilityThread, trouble
 from flagsvc.server.webhooks.reach import Reach
 from flagsvc.server.webhooks.sender import Sender
@@ -134,6 +136,8 @@ def open_runtime(
         made = prepare_folder(options.database)
         store = open_store(options.database, clock, log, options.database_listen_url)
         resources.callback(store.close)
+        if traffic is not None and traffic.tracer is not None:
+            trace_statements(store.engine)
         store.writability.announce(log)
         store.probe(commit=True)
         notices = [*initialize(store, options, url, seed, log), *new_database_notices(made, os.environ)]
@@ -425,6 +429,10 @@ class FlagServer:
     def greeting(self) -> list[Notice]:
         """Return the startup notices: how many flags there are and, once after a first start, what to do next."""
         return [] if self._runtime is None else self._runtime.take_notices()
+
+    async def read_metrics(self) -> list[Measured]:
+        """Return the present metrics; none before the start and after the end."""
+        return [] if self._runtime is None else await asyncio.to_thread(read_metrics, self._runtime.server)
 
     @property
     def contract(self) -> Contract:

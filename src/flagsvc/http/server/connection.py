@@ -15,6 +15,8 @@ from typing import Any, Final
 from mypy_extensions import i64, u8
 
 from flagsvc.core.log import locate_error
+from flagsvc.core.tracing import SERVER, Span
+from flagsvc.http.call import TRACED, TRACEPARENT, Call
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import Response
 from flagsvc.http.parts import SEPARATE_BYTES, Outlet, Parts, PartsResponse
@@ -38,8 +40,8 @@ class Connection(Stream):
     """The protocol of one connection. `contract` answers requests, and `shared` is what all connections of a server share.
 
     `state` is one of states.WAITING to CLOSED; `since` is the tick at which the current step began. `parser` has the request
-    and the bytes that are not parsed yet. `task` is the answer that is being made. `turn` is how many requests are answered before
-    other connections get their turn; 0 outside of `parse`.
+    and the bytes that are not parsed yet. `task` is the answer that is being made, and `span` the span of the request, if it is
+    traced. `turn` is how many requests are answered before other connections get their turn; 0 outside of `parse`.
     """
 
     def __init__(self, shared: SharedState, contract: Contract, names: HeaderNames) -> None:
@@ -50,6 +52,7 @@ class Connection(Stream):
         self.state: u8 = states.WAITING
         self.since: i64 = shared.now
         self.task: asyncio.Future[Response] | None = None
+        self.span: Span | None = None
         self.turn: u8 = 0
 
     def step(self, event: i64) -> i64:
@@ -115,6 +118,7 @@ class Connection(Stream):
         if self.charged:
             self.shared.budget.charge(self, 0)
         self.cancel_answer()
+        self.end_span(0)
         self.lose_parts()
         self.shared.remove(self)
         self.parser.close()
@@ -258,7 +262,8 @@ class Connection(Stream):
         call.handler = self.contract
         call.started = monotonic()
         call.use_spare_key()
-        admitted = self.contract.check_head(call)
+        span = self.begin_span(call)
+        admitted = self.contract.check_head(call) if span is None else span.run(self.contract.check_head, call)
         if call.request.method == CONNECT:
             parser.persistence = parsing.ENDS  # bytes of another protocol may follow
         if isinstance(admitted, Response):
@@ -271,6 +276,29 @@ class Connection(Stream):
             self.since = self.shared.now
             if parser.waits_to_continue():
                 self.write(CONTINUE)
+
+    def begin_span(self, call: Call) -> Span | None:
+        """Begin the span of a request, and return it; None if the request is not traced."""
+        tracer = self.traffic.tracer
+        if tracer is not None:
+            self.span = call.span = tracer.begin("HTTP", SERVER, call.other(TRACEPARENT))
+        return self.span
+
+    def end_span(self, status: int) -> None:
+        """End the span of the request, if it is traced, with the status of its answer; 0 if there is no answer."""
+        span = self.span
+        if span is None:
+            return
+        self.span = None
+        span.attributes["url.scheme"] = "https" if self.secure else "http"
+        port = self.local_port()
+        if port:
+            span.attributes["server.port"] = port
+        if status:
+            span.note_status(status, 500)
+        else:
+            span.error = "abandoned"
+        span.end()
 
     def on_body(self) -> None:
         """Keep the part of the body that the contract wants."""
@@ -301,12 +329,16 @@ class Connection(Stream):
     def answer(self, body: bytes) -> None:
         """Answer the current request."""
         call = self.parser.call
-        answer = call.handler.answer(call, body)
+        span = self.span
+        answer = call.handler.answer(call, body) if span is None else span.run(call.handler.answer, call, body)
         if isinstance(answer, Response):
             self.reply(answer)
-        else:
-            self.pending = self.parser.size + len(body)
+            return
+        self.pending = self.parser.size + len(body)
+        if span is None:
             self.wait(answer)
+        else:
+            span.run(self.wait, answer)
 
     def wait(self, answer: Awaitable[Response]) -> None:
         """Wait for an answer that is being made."""
@@ -340,6 +372,7 @@ class Connection(Stream):
         """Write the head of an answer in parts, which is the last one. What the caller still sends is discarded."""
         shared, parser = self.shared, self.parser
         shared.answered += 1
+        self.end_span(response.status)
         chunked = not parser.speaks("1.0")
         if chunked:
             response.own.append(CHUNKED)
@@ -380,6 +413,7 @@ class Connection(Stream):
         """Write an answer."""
         shared = self.shared
         shared.answered += 1
+        self.end_span(response.status)
         self.since = shared.now
         if response.close or shared.draining or self.parser.persistence == parsing.ENDS:
             self.step(states.ANSWERED_LAST)
@@ -520,7 +554,8 @@ class ConnectionFactory:
         contract = self._contract()
         if contract.headers is not self._headers:
             limit = contract.header_limit + contract.query_limit + EXTRA_BYTES
-            self._headers, self._names = contract.headers, HeaderNames(contract.headers, limit)
+            more = {} if contract.traffic.tracer is None else TRACED
+            self._headers, self._names = contract.headers, HeaderNames({**contract.headers, **more}, limit)
         return Connection(self._shared_by(server_state, _loop), contract, self._names)
 
     @property

@@ -77,6 +77,11 @@ class Stream:
         peer = transport.get_extra_info("peername")
         return str(peer[0]) if isinstance(peer, tuple) and peer else ""
 
+    def local_port(self) -> int:
+        """Return the port that the caller has connected to; 0 on a Unix socket, and when the connection has ended."""
+        name = None if self.transport is None else self.transport.get_extra_info("sockname")
+        return int(name[1]) if isinstance(name, tuple) else 0
+
     # In
 
     def pause_reading(self) -> None:

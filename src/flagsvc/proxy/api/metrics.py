@@ -515,9 +515,14 @@ def write(rows: Iterable[Measured], processes: Iterable[Metric] | None, *, is_op
     return metric_families.exposition(rows, metric_families.this_process() if processes is None else processes, is_open=is_open)
 
 
+def gather_here(sources: Sources) -> list[Measured]:
+    """Return the rows that are shown, with the numbers of this process."""
+    return gather(sources, readings(sources))
+
+
 async def render_metrics(sources: Sources, is_open: bool) -> bytes:
     """Return the text of the metrics of this process. A thread writes it, so that no caller waits for that."""
-    return await asyncio.to_thread(write, gather(sources, readings(sources)), None, is_open=is_open)
+    return await asyncio.to_thread(write, gather_here(sources), None, is_open=is_open)
 
 
 def by_row(readings: Mapping[Key, float]) -> dict[str, dict[Labels, float]]:

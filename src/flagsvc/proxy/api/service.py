@@ -233,6 +233,8 @@ class Service(Contract):
             own.append((b"allow", resource.allow))
             status = 200
         self.preflights.add(status, call.started)
+        if call.span is not None:
+            call.span.name_request(self.preflights.method, self.preflights.route)
         response = Response(status, self.cors.preflight_fixed, own, b"")
         response.close = call.huge
         if self.access_log:
@@ -291,6 +293,8 @@ class Service(Contract):
         endpoint = call.endpoint
         counts = self.unmatched(call) if endpoint is None else endpoint.counts
         counts.add(response.status, 0.0 if isinstance(response, PartsResponse) else call.started)
+        if call.span is not None:
+            call.span.name_request(counts.method, counts.route)
         response.close = call.huge
         if call.request.method == HEAD:
             response.body = b""

@@ -7,7 +7,8 @@ the service does, point 1; Options; Experimental options).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,6 +22,7 @@ from flagsvc.core.background import (
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DocumentError, FlagsvcError, UpstreamError
 from flagsvc.core.log import Logger, OutageLog, describe_error
+from flagsvc.core.tracing import Tracer, begin, child, running
 from flagsvc.engine.model import DocumentProblem
 from flagsvc.proxy.configuration.holder import COMPILE, FETCH, SWITCH, Holder
 from flagsvc.proxy.configuration.lifecycle import (
@@ -105,11 +107,12 @@ class Poller:
         refresh_ms: int,
         bootstrap: Source | None = None,
         head_start_s: float = HEAD_START_S,
+        tracer: Tracer | None = None,
     ) -> None:
         """Take the parts.
 
         `draw` returns random numbers in [0, 1). `refresh_ms` is refreshInterval; 0 polls until the first success.
-        `head_start_s` is how long storage may take before the first poll.
+        `head_start_s` is how long storage may take before the first poll. `tracer` decides which polls are traced; None for none.
         """
         self._source = source
         self._holder = holder
@@ -121,6 +124,7 @@ class Poller:
         self._refresh_s = refresh_ms / 1000
         self._bootstrap = bootstrap
         self._head_start_s = head_start_s
+        self._tracer = tracer
         self._status = LifecycleStatus()
         self.notes = PollNotes(clock.now())
         self._etag: str | None = None
@@ -158,7 +162,7 @@ class Poller:
         if not self._has_started:
             self._has_started = True
             await self._begin()
-        while (delay := await self._poll_once()) is not None:
+        while (delay := await self._poll_traced()) is not None:
             self.notes.next_at = self._clock.now() + delay
             await self._pause(delay)
         self.notes.next_at = None
@@ -201,6 +205,16 @@ class Poller:
         else:
             self._apply(Event.BOOTSTRAPPED, FetchedDocument(None, prepared))
 
+    async def _poll_traced(self) -> float | None:
+        with running(begin(self._tracer, "refresh")):
+            return await self._poll_once()
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        """Time a phase of a refresh, as a span if the refresh is traced."""
+        with self._holder.phases[name].timing(), running(child(name)):
+            yield
+
     async def _poll_once(self) -> float | None:
         """Poll once and return the seconds until the next poll; None if there is none."""
         try:
@@ -239,7 +253,7 @@ class Poller:
 
     async def _fetch(self) -> tuple[Event, FetchedDocument | None]:
         """Fetch a document and return its event. Raises UpstreamError and DocumentError."""
-        with self._holder.phases[FETCH].timing():
+        with self._phase(FETCH):
             fetched = await self._source.fetch(self._etag)
         found = await self._classify(fetched)
         self._holder.confirm(self._clock)
@@ -251,7 +265,7 @@ class Poller:
             return Event.NOT_MODIFIED, None
         if fetched.body == self._raw:
             return Event.SAME, FetchedDocument(fetched.etag)
-        with self._holder.phases[COMPILE].timing():
+        with self._phase(COMPILE):
             prepared = await self._prepare(fetched.body, self._holder.current)
         if not prepared.snapshot.names and self._restoring is not None:
             await asyncio.wait([self._restoring])  # an empty document counts differently if toggles are stored
@@ -290,7 +304,7 @@ class Poller:
     def _replace(self, prepared: PreparedDocument) -> None:
         self._raw = prepared.raw
         left_out, odd = prepared.left_out, prepared.odd
-        with self._holder.phases[SWITCH].timing():
+        with self._phase(SWITCH):
             self._holder.replace(prepared.snapshot, prepared.document, len(left_out), len(odd))
         if self._status.state is State.FRESH:
             self._holder.last_update_ms = self._clock.now() * 1000

@@ -257,6 +257,7 @@ class UpstreamSync(Feed):
             draw=self.random.random,
             refresh_ms=options.refresh_interval,
             bootstrap=make_bootstrap(setup),
+            tracer=setup.tracer,
         )
 
     def make_follower(self, setup: ProxySetup) -> StreamFollower | None:
@@ -325,7 +326,7 @@ def make_feature_filter(options: ProxyOptions) -> FeatureFilter | None:
 
 def make_upstream(setup: ProxySetup) -> Upstream:
     """Return the session with the upstream server. It opens no connection yet."""
-    return Upstream(make_upstream_settings(setup), clock=setup.clock, log=setup.log)
+    return Upstream(make_upstream_settings(setup), clock=setup.clock, log=setup.log, tracer=setup.tracer)
 
 
 def make_upstream_settings(setup: ProxySetup) -> UpstreamSettings:

@@ -102,7 +102,7 @@ def way_to_ask(setup: ProxySetup) -> tuple[object, ...]:
 
 def make_session(setup: ProxySetup) -> Upstream:
     """Return a session for questions about tokens. It has no token of its own."""
-    return Upstream(replace(make_upstream_settings(setup), token=""), clock=setup.clock, log=setup.log)
+    return Upstream(replace(make_upstream_settings(setup), token=""), clock=setup.clock, log=setup.log, tracer=setup.tracer)
 
 
 def make_token_store(setup: ProxySetup) -> ProviderTokenStore:

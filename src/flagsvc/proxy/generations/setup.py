@@ -15,6 +15,7 @@ from flagsvc.core.clock import Clock, SystemClock
 from flagsvc.core.errors import ConfigurationError, ExtensionError
 from flagsvc.core.extras import missing_extra
 from flagsvc.core.log import EventLogger, Logger, Secrets, build_logger
+from flagsvc.core.tracing import Tracer
 from flagsvc.engine.compile import CompileOptions
 from flagsvc.engine.strategies import STRATEGIES
 from flagsvc.http.client.trust import OWN
@@ -79,7 +80,7 @@ class ProxySetup:
 
     The setup of a process has the setups of its `environments`, at least one. Each has a `name`; the only one has an empty
     name. Environments with the same name and an equal `side` have the same upstream side. `resolved` is the source of options
-    that were read.
+    that were read. `tracer` decides which polls and other requests to the upstreams are traced; None for none.
     """
 
     options: ProxyOptions
@@ -99,6 +100,7 @@ class ProxySetup:
     environments: tuple[ProxySetup, ...] = ()
     checked_folders: set[str] = field(default_factory=set)
     resolved: Resolved | None = field(default=None, repr=False)
+    tracer: Tracer | None = field(default=None, repr=False)
 
     @property
     def has_pages(self) -> bool:
@@ -116,7 +118,9 @@ class ProxySetup:
         return (*self.service_settings.client_keys, *self.service_settings.server_tokens)
 
 
-def make_setup(options: ProxyOptions, *, is_worker: bool = False, resolved: Resolved | None = None) -> ProxySetup:
+def make_setup(
+    options: ProxyOptions, *, is_worker: bool = False, resolved: Resolved | None = None, tracer: Tracer | None = None
+) -> ProxySetup:
     """Return the setup of a process with these options. `is_worker` skips checks and warnings that the parent has done.
 
     A worker's setup has no environments, and no custom code: the parent tells the environments.
@@ -151,6 +155,7 @@ def make_setup(options: ProxyOptions, *, is_worker: bool = False, resolved: Reso
         secrets,
         OwnSecrets(options),
         resolved=resolved,
+        tracer=tracer,
     )
     return setup if is_worker else next_setup(setup, options)
 

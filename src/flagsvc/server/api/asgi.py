@@ -12,6 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
+from contextvars import copy_context
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -132,4 +133,5 @@ class FlagServerContract(Contract):
 
 
 def run_in_pool(pool: Executor, function: Callable[P, T], *args: P.args, **given: P.kwargs) -> Awaitable[T]:
-    return asyncio.wrap_future(pool.submit(function, *args, **given))
+    """Return the result of a function that runs in a thread of a pool, within the present span."""
+    return asyncio.wrap_future(pool.submit(copy_context().run, partial(function, *args, **given)))

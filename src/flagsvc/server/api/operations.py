@@ -24,6 +24,7 @@ from flagsvc.http.metrics import (
     OPEN_METRICS,
     VARY,
     Labels,
+    Measured,
     MetricRow,
     by_bucket,
     by_name,
@@ -398,8 +399,13 @@ OWN: tuple[Row, ...] = (
 """The metrics that only the flag server defines, and those that it shares with the proxy."""
 
 
+def read_metrics(server: ApiContext) -> list[Measured]:
+    """Return every metric; without the database, without the metrics that need it."""
+    return measure(OWN, Scrape(server))
+
+
 def text(server: ApiContext, *, is_open: bool = False) -> bytes:
     """Return every metric as text, as OpenMetrics if `is_open`; without the database, without the metrics that need it."""
     from flagsvc.http.metric_families import exposition, this_collector, this_process
 
-    return exposition(measure(OWN, Scrape(server)), [*this_process(), *this_collector()], is_open=is_open)
+    return exposition(read_metrics(server), [*this_process(), *this_collector()], is_open=is_open)

@@ -427,6 +427,8 @@ class Pipeline:
         method = method_label(head.request.method) if route is NO_ROUTE else route.method
         started = 0.0 if isinstance(response, PartsResponse) else head.started
         self._server.counts.add(method, route.path, response.status, started)
+        if head.span is not None:
+            head.span.name_request(method, route.path)
         return response
 
 

@@ -25,6 +25,7 @@ from sqlalchemy.pool import QueuePool
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.core.log import Logger, describe_error
+from flagsvc.core.tracing import child, running
 from flagsvc.http.counts import Histogram
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.changed_flags import ChangedFlags
@@ -250,7 +251,7 @@ class Store:
         try:
             if writes:
                 self._refuse_if_moved()
-            with self._connect(writes=writes).execution_options(**options) as db:
+            with running(child("transaction")), self._connect(writes=writes).execution_options(**options) as db:
                 began = self._clock.monotonic()
                 with db.begin():
                     yield Tx(db, self.now(), actor, waited_s=self._clock.monotonic() - began)
