@@ -119,7 +119,7 @@ def collecting() -> Iterator[Collector]:
             collector.may_answer.set()
 
 
-def variables(collector: Collector, **more: str) -> dict[str, str]:
+def variables(collector: Collector, **more: str) -> dict[str, Any]:
     """Return the variables with which a program sends there at once."""
     quick = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_METRIC_EXPORT_INTERVAL": "100"}
     return {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, **quick, **more}

@@ -115,7 +115,8 @@ async def run(
     """Serve until the server is told to exit, then stop the application."""
     outer, inner = ([], []) if telemetry is None else ([telemetry], [MetricsReader(telemetry, app.read_metrics)])
     async with contextlib.AsyncExitStack() as stack:
-        for each in (server.manager, *outer, *services, app, *inner):
+        await stack.enter_async_context(server.manager)
+        for each in (*outer, *services, app, *inner):
             await stack.enter_async_context(each)
         ready = asyncio.create_task(announce_ready(app, server))
         try:
