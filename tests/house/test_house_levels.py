@@ -95,7 +95,7 @@ def test_what_is_declared_is_what_is_pinned() -> None:
         assert len(re.findall(r"^    --hash=sha256:", pinned, re.MULTILINE)) >= len(pins)
 
 
-DISTRIBUTIONS = {"re2": "google-re2", "yaml": "PyYAML"}
+DISTRIBUTIONS = {"opentelemetry": "opentelemetry-sdk", "re2": "google-re2", "yaml": "PyYAML"}
 """Import name → name of the distribution, where they differ by more than an underscore."""
 
 
