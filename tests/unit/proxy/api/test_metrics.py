@@ -87,6 +87,7 @@ OF_PROCESS = {
     "flagsvc_http_sent_bytes",
     "flagsvc_event_loop_lag_seconds",
     "flagsvc_certificate_expiry_timestamp_seconds",
+    "flagsvc_telemetry_dropped",
     "flagsvc_streams_open",
     "flagsvc_streams_opened",
     "flagsvc_streams_dropped",
