@@ -6,6 +6,7 @@ execution context, so a step within traced work finds it with `child`. No span h
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,10 @@ INTERNAL, SERVER, CLIENT = "INTERNAL", "SERVER", "CLIENT"
 TRACEPARENT: Final = "traceparent"
 """The header that names the trace, the span of the caller, and whether the caller traces."""
 SAMPLED: Final = 1
+FORM: Final = re.compile(
+    rb"(?!ff)(?!00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?",
+)
+"""A valid traceparent. Version 00 has nothing behind the flags, a later version may have."""
 SPANS, METRICS = "spans", "metrics"
 """The signals: what is exported, and what is counted when it is dropped."""
 
@@ -152,16 +157,11 @@ class Tracer:
 
 def read_traceparent(value: bytes) -> Parent | None:
     """Return what a traceparent says; None if it is not valid (W3C Trace Context)."""
-    version, *parts = value.strip().split(b"-")
-    if len(parts) < 3 or (len(parts) > 3 and version == b"00") or [*map(len, (version, *parts[:3]))] != [2, 32, 16, 2]:
+    found = FORM.fullmatch(value)
+    if found is None:
         return None
-    if version == b"ff" or value.lower() != value or not b"".join((version, *parts[:3])).isalnum():
-        return None
-    try:
-        trace, span, flags, _ = (int(part, 16) for part in (*parts[:3], version))
-    except ValueError:
-        return None
-    return (trace, span, bool(flags & SAMPLED)) if trace and span else None
+    trace, span, flags = found.groups()
+    return int(trace, 16), int(span, 16), bool(int(flags, 16) & SAMPLED)
 
 
 def begin(tracer: Tracer | None, name: str) -> Span | None:
