@@ -112,7 +112,7 @@ async def test_an_error_that_nobody_thought_of(monkeypatch: pytest.MonkeyPatch) 
             await upstream.get_features(None)
     assert locate_error(caught.value).startswith(f"KeyError at {__file__}:")
     passed = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
-    assert passed[-4:] == ["_ask", "follow", "send", "broken"]
+    assert passed[-5:] == ["_ask", "follow", "_send", "send", "broken"]
     assert not leaks(caught.value, [MARK])
 
 
