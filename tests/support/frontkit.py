@@ -49,7 +49,8 @@ class FakeTransport(asyncio.Transport):
     def __init__(
         self, peer: str | None = "203.0.113.7", *, secure: bool = False, takes: int | None = None, quiet: bool = False
     ) -> None:
-        super().__init__({"peername": None if peer is None else (peer, 50000), "sslcontext": object() if secure else None})
+        names = {} if peer is None else {"peername": (peer, 50000), "sockname": ("192.0.2.9", 3000)}
+        super().__init__({**names, "sslcontext": object() if secure else None})
         self.data = bytearray()
         self.written = asyncio.Event()
         self.writes = 0

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from random import Random
 from typing import Any
 
 import pytest
 
+from flagsvc.core.tracing import Tracer
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.server.states import ANSWERING
 from flagsvc.testing import turns
@@ -280,6 +282,29 @@ async def test_who_calls() -> None:
         line = dial(serving(), **given).send(CHUNKED)
         request = line.connection.parser.call.request
         assert (request.peer, request.scheme) == wanted
+
+
+async def test_requests_that_are_traced() -> None:
+    """A span has route, status and port, and continues the trace of the caller, unless the caller does not trace. It ends with the
+    answer, or when the caller leaves."""
+    given, trace = serving(slow=True), "0af7651916cd43dd8448eb211c80319c"
+    tracer = Tracer(Random(1), 1.0, follows_parent=True, room=9, batch=9, on_batch=lambda: None)
+    given.service.traffic.tracer = tracer
+    health = [get("/proxy/health", f"traceparent: 00-{trace}-b7ad6b7169203331-{flags}") for flags in ("01", "00")]
+    for line in [dial(given, secure=True), dial(given, peer=None)]:
+        line.send(b"".join(health), head("PROPFIND /proxy HTTP/1.1", KEYED), get())
+        await turns()
+        line.lose()
+    first, odd, gone, _, without_port, _ = tracer.take()
+    assert [(each.name, each.error) for each in (first, odd, gone)] == [
+        ("GET /proxy/health", ""),
+        ("HTTP", ""),
+        ("HTTP", "abandoned"),
+    ]
+    assert f"{first.trace:032x}" == trace != f"{odd.trace:032x}" and first.is_remote
+    named = {"http.request.method": "GET", "http.route": "/proxy/health", "http.response.status_code": 200}
+    assert first.attributes == {**named, "url.scheme": "https", "server.port": 3000}
+    assert without_port.attributes == {"http.request.method": "_OTHER", "http.response.status_code": 405, "url.scheme": "http"}
 
 
 async def test_nothing_of_a_request_is_kept_behind_it() -> None:
