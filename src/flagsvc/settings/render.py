@@ -273,7 +273,8 @@ EXAMPLE = BY_NAME["clientKeys"]
 
 INTRODUCTION = f"""# Options of the proxy: environment variables, flags, configuration file
 
-Every option of `flagsvc proxy`, one row each, with its environment variable. `make docs` writes this page, `flagsvc config --docs` prints it.
+Every option of `flagsvc proxy`, one row each, with its environment variable. `make docs` writes this page,
+`flagsvc config --docs` prints it.
 
 A value is looked for in this order: the flag, the environment variable, the file of `--config`, the default. A value of
 nothing but blanks is not given. `flagsvc config` shows what is in effect, and where each value came from.
