@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def clock(request: pytest.FixtureRequest) -> Clock:
-    """Give the clock of `client` and `store`: one that shows the module's NOW, the module's CLOCK, or that of the machine."""
+    """Give the clock of `client` and `store`: a clock that shows the module's NOW, the module's CLOCK, or that of the machine."""
     from flagsvc.core.clock import SystemClock
     from flagsvc.testing import FakeClock
 

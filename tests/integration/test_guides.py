@@ -157,7 +157,7 @@ ADMIN = "user:change-me"
 
 
 def test_the_tokens_of_the_page(tmp_path: Path) -> None:
-    """A proxy that looks them up is told what they open: the tokens of the seed, and the token that the command creates."""
+    """A proxy that looks tokens up hears what they open: the tokens of the seed, and the token that the command creates."""
     seed = tmp_path / "flags.yaml"
     seed.write_text(block(PAGE_OF_SERVERS, "tokens:", "yaml"))
     with our_flag_server("--seed", str(seed), seeded=False, folder=tmp_path) as server:

@@ -40,7 +40,7 @@ def ways(collector: Collector) -> set[tuple[str, ...]]:
 def test_one_trace_from_a_poll_through_the_flag_server_to_its_database() -> None:
     """A refresh has its phases; its request, what the flag server does for it, and the statements there are in the same trace.
 
-    The attributes are those of the conventions for HTTP and databases, and no other ones.
+    All attributes are named by the conventions for HTTP and databases.
     """
     with collecting() as collector:
         env = variables(collector)
