@@ -14,7 +14,8 @@ from flagsvc.server.store.traced_statements import operation_of, trace_statement
 
 
 def test_the_statements_of_a_transaction(store: Store) -> None:
-    """Each statement within traced work has a span within the span of its transaction; a failed statement has the kind of its failure.
+    """Each statement within traced work has a span within the span of its transaction. A failed statement has the kind of its
+    failure.
 
     Without a present span there is none.
     """
