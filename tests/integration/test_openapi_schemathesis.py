@@ -16,7 +16,7 @@ from fuzzing.answers import Sent
 from fuzzing.contract import UNREADY, Campaign, campaign, configured, contract
 from fuzzing.proxy import Fuzzed, fuzzed
 
-EXAMPLES = 4
+EXAMPLES = 3
 LONG_EXAMPLES = 1500
 WORLDS: dict[str, dict[str, Any]] = {
     "everything on": {},

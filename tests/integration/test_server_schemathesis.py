@@ -15,7 +15,7 @@ from schemathesis.python import asgi
 from fuzzing.contract import STREAMS, Campaign, campaign
 from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, app_client
 
-EXAMPLES = 3
+EXAMPLES = 2
 LONG_EXAMPLES = 400
 TOKENS = {
     "adminToken": {"api_key": USER_SECRET},

@@ -128,7 +128,7 @@ def answered(page: Browser, address: str, fields: dict[str, str], button: str) -
 
 CASES = [
     pytest.param("hostile", USER_SECRET, "light", 320, id="hostile"),
-    pytest.param("one", USER_SECRET, "dark", 1200, id="one"),
+    pytest.param("one", USER_SECRET, "dark", 1200, id="one", marks=pytest.mark.long),
     pytest.param("hostile", VIEWER_SECRET, "dark", 320, id="hostile-viewer", marks=pytest.mark.long),
     pytest.param("empty", USER_SECRET, "dark", 320, id="empty", marks=pytest.mark.long),
     pytest.param("empty", VIEWER_SECRET, "light", 1440, id="empty-viewer", marks=pytest.mark.long),
