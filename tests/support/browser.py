@@ -39,6 +39,8 @@ FLAGS = (
     f"--host-resolver-rules=MAP {NAME} 127.0.0.1 , MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 )
 STOP_AFTER = b"\0"
+BETWEEN = ("Inspected target navigated or closed", "Execution context was destroyed.", "Cannot find context with specified id")
+"""What the browser answers to a script if the page goes to another document at that moment."""
 MOVE = """import fcntl, os, sys
 high = [fcntl.fcntl(int(each), fcntl.F_DUPFD, 10) for each in sys.argv[1:3]]
 os.dup2(high[0], 3)
@@ -46,6 +48,10 @@ os.dup2(high[1], 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
 """Puts two descriptors where the browser looks for them and becomes the browser."""
+
+
+class BetweenDocumentsError(AssertionError):
+    """The document that the script would run in is gone."""
 
 
 class Browser:
@@ -79,7 +85,7 @@ class Browser:
         self.call("Page.bringToFront")
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Return the result of a DevTools method; fails when it fails."""
+        """Return the result of a DevTools method; fails when it fails, with `BetweenDocumentsError` if the document is gone."""
         self._number += 1
         number = self._number
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
@@ -88,6 +94,8 @@ class Browser:
         os.write(self._to, json.dumps(message).encode() + STOP_AFTER)
         self.wait(lambda: number in self._answers, f"an answer to {method}")
         answer = self._answers.pop(number)
+        if answer.get("error", {}).get("message") in BETWEEN:
+            raise BetweenDocumentsError(method, answer)
         assert "error" not in answer, (method, answer)
         result: dict[str, Any] = answer["result"]
         return result
@@ -139,11 +147,14 @@ class Browser:
         return result["result"].get("value")
 
     def wait_for(self, script: str, seconds: float = 30.0) -> Any:
-        """Return the value of an expression as soon as it is true in the page."""
+        """Return the value of an expression as soon as it is true in the page, or in the page that this page leads to."""
         found: list[Any] = []
 
         def holds() -> bool:
-            found[:] = [self.run(script)]
+            try:
+                found[:] = [self.run(script)]
+            except BetweenDocumentsError:
+                return False
             return bool(found[0])
 
         self.wait(holds, f"a page in which `{script}` holds", seconds)
