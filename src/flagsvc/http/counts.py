@@ -13,6 +13,8 @@ from mypy_extensions import i64
 
 from flagsvc.core.tracing import Tracer
 
+now: Final = monotonic
+"""The clock of durations. The compiled form finds a Final name without looking it up by its text."""
 SHORTEST: Final = 0.0001
 BOUNDS: Final[tuple[float, ...]] = (
     SHORTEST,
@@ -66,11 +68,11 @@ class Histogram:
     @contextmanager
     def timing(self) -> Iterator[None]:
         """Count the duration of a block, also of one that raises."""
-        began = monotonic()
+        began = now()
         try:
             yield
         finally:
-            self.add(monotonic() - began)
+            self.add(now() - began)
 
 
 class StatusCounts:
@@ -90,7 +92,7 @@ class StatusCounts:
         without a duration, as an event stream."""
         self.statuses[status] = self.statuses.get(status, 0) + 1
         if started:
-            self.durations.add(monotonic() - started)
+            self.durations.add(now() - started)
 
 
 class RouteCounts:

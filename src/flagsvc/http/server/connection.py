@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from time import monotonic
 from typing import Any, Final
 
 from mypy_extensions import i64, u8
@@ -18,6 +17,7 @@ from flagsvc.core.log import locate_error
 from flagsvc.core.tracing import SERVER, Span
 from flagsvc.http.call import TRACED, TRACEPARENT, Call
 from flagsvc.http.contract import Contract
+from flagsvc.http.counts import now
 from flagsvc.http.messages import Response
 from flagsvc.http.parts import SEPARATE_BYTES, Outlet, Parts, PartsResponse
 from flagsvc.http.reached_limits import BODY_TIME, CONNECTIONS, HEADER_TIME, MEMORY, WRITE_TIME
@@ -260,7 +260,7 @@ class Connection(Stream):
         parser = self.parser
         call = parser.call
         call.handler = self.contract
-        call.started = monotonic()
+        call.started = now()
         call.use_spare_key()
         span = self.begin_span(call)
         admitted = self.contract.check_head(call) if span is None else span.run(self.contract.check_head, call)
