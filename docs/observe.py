@@ -389,6 +389,12 @@ COMMON: tuple[Panel, ...] = (
         "Requests and connections turned away in a second, by limit.",
         ((rate("flagsvc_limits_reached", "limit"), "{{limit}}"),),
     ),
+    Panel(
+        "Telemetry dropped",
+        "ops",
+        "Spans and readings of metrics in a second that the collector of OpenTelemetry did not take; nothing without a collector.",
+        ((rate("flagsvc_telemetry_dropped", "signal"), "{{signal}}"),),
+    ),
     Panel("Lag of the event loop", "s", "How late a timer runs.", quantiles("flagsvc_event_loop_lag_seconds")),
     Panel("Processor", "short", "Processor cores in use.", ((rate("process_cpu_seconds", "instance"), "{{instance}}"),)),
     Panel(
