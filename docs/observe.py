@@ -217,9 +217,10 @@ ALERTS: tuple[Alert, ...] = (
         PROXY,
         "FlagsvcProxyUpstreamFailing",
         WARNING,
-        "flagsvc_upstream_consecutive_failures >= 3",
+        "flagsvc_upstream_consecutive_failures >= 3"
+        ' unless on (job, instance, environment) flagsvc_config_state{state="refused"} == 1',
         "5m",
-        "The upstream of a proxy has not answered for five minutes.",
+        "The upstream of a proxy has given no usable answer for five minutes.",
         "Callers get the last flags that the proxy knows. Changes do not arrive.",
         {"flagsvc_upstream_consecutive_failures": "5x30"},
     ),

@@ -87,7 +87,7 @@ class Stand(NamedTuple):
 
 def asking(*proxies: Proxy) -> Callable[[], None]:
     """Return a round of callers of proxies: a list, and usage."""
-    used = {"appName": "shop", "instanceId": "one", "bucket": {"toggles": {"first": {"yes": 1, "no": 0}}}}
+    used = {"appName": "shop", "instanceId": "one", "bucket": {"start": 1, "stop": 2, "toggles": {"first": {"yes": 1, "no": 0}}}}
 
     def ask_all() -> None:
         for proxy in proxies:
@@ -270,7 +270,7 @@ def stand_of(job: str, server: OurFlagServer, fault: Callable[[], object], expec
 @contextmanager
 def database_away() -> Iterator[Stand]:
     with on_postgresql() as (server, life, _):
-        expected = {"FlagsvcServerDatabaseAway", "FlagsvcServerErrors"}
+        expected = {"FlagsvcServerDatabaseAway", "FlagsvcServerDatabaseErrors", "FlagsvcServerErrors", "FlagsvcServerNotReady"}
         yield stand_of("database-away", server, life.close, expected)
 
 
@@ -283,7 +283,7 @@ def database_read_only() -> Iterator[Stand]:
                 connection.execute("ALTER SYSTEM SET default_transaction_read_only = on")
                 connection.execute("SELECT pg_reload_conf()")
 
-        expected = {"FlagsvcServerReadOnly", "FlagsvcServerErrors"}
+        expected = {"FlagsvcServerReadOnly", "FlagsvcServerDatabaseErrors", "FlagsvcServerErrors"}
         yield stand_of("database-read-only", server, forbid, expected)
 
 
@@ -331,7 +331,7 @@ def writers_waiting() -> Iterator[Stand]:
         def begin() -> None:
             life.enter_context(threads(hold, stop=over.set))
 
-        yield stand_of("writers-waiting", server, begin, {"FlagsvcServerWritersWait"})
+        yield stand_of("writers-waiting", server, begin, {"FlagsvcServerWritersWait", "FlagsvcServerSlow"})
 
 
 def stands() -> list[AbstractContextManager[Stand]]:
@@ -431,6 +431,7 @@ def test_the_alerts_of_real_faults(record_property: Callable[[str, object], None
         seen, expected = fired(address), {(each.job, name) for each in watched for name in each.expected}
         empty = {program: without_data(address, program) for program in observe.PROGRAMS}
     record_property("summary", f"{len(seen)} alerts of {len(watched)} stands fired")
-    assert sorted(seen - expected) == [] and sorted(expected - seen) == [], (sorted(seen - expected), sorted(expected - seen))
+    different = [f"{'more' if each in seen else 'missing'}: {each}" for each in sorted(seen ^ expected)]
+    assert not different, "\n".join(different)
     assert {job for job, _ in early} <= {"upstream-never-there"}
     assert empty == {program: set() for program in observe.PROGRAMS}
