@@ -7,7 +7,7 @@ import pytest
 from support.sdk_modes import sdk_scene
 
 pytestmark = pytest.mark.programs
-STEPS, CHANGES = 4, 15
+STEPS, CHANGES = 2, 15
 
 
 def test_every_mode_gives_the_same_answers() -> None:
