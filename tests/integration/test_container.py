@@ -33,8 +33,8 @@ from support.processes import ROOT, answers, clean_environment, free_port, proxy
 
 SECONDS = 900
 """For one step: compiling takes a minute and a half, and five on a busy machine."""
-KEPT = ("PIP_", "SSL_", "HTTP", "NO_PROXY", "CC")
-"""The beginnings of the variables that the steps get. With a `CC` of ccache, the C source is not compiled a second time."""
+KEPT = ("PIP_", "SSL_", "HTTP", "NO_PROXY")
+"""The beginnings of the variables that the steps get."""
 NOT_HERE = {
     "apt-get": "the C compiler is here",
     "python -m venv /tools": "the environment of the tests has the tools",
@@ -115,7 +115,7 @@ class Machine:
         env = clean_environment(self.root) | keep | {"PYTHONPATH": ""}
         if self.form == INTERPRETED:
             env["FLAGSVC_PURE"] = "1"
-        elif "ccache" not in env.get("CC", ""):
+        else:
             env["FLAGSVC_OPT"] = "0"
         done = subprocess.run(["sh", "-ec", command], cwd=self.work, env=env, capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
