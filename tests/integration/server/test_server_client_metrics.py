@@ -202,3 +202,23 @@ def test_a_token_counts_for_its_projects_alone(client: AppClient) -> None:
     assert last_hour(client, "theirs") == {"development": (2, 0), "production": (6, 0)}
     shown = client.get("/api/admin/projects/other/features/theirs").json()
     assert shown["lastSeenAt"] is not None
+
+
+@pytest.mark.parametrize(
+    ("query", "hours"),
+    [
+        ("", 24),
+        ("?hoursBack=2", 2),
+        ("?hoursBack=1.5", 2),
+        ("?hoursBack=0", 24),
+        ("?hoursBack=49", 24),
+        ("?hoursBack=x", 24),
+        ("?hoursBack=2&hoursBack=3", 24),
+        ("?hoursBack=1e1", 10),
+    ],
+)
+def test_how_many_hours(client: AppClient, query: str, hours: int) -> None:
+    """A caller can ask for 1 to 48 hours; any other value means a day."""
+    assert taken(report(client, {"one": {"yes": 3}}))
+    answer = client.get(f"/api/admin/client-metrics/features/one/raw{query}").json()
+    assert (len(answer["data"]), answer["version"], answer["maturity"]) == (hours, 1, "stable")
