@@ -18,7 +18,7 @@ ONE = "/flags/a/development/strategies/{one}"
 GIVEN: dict[str, Any] = {
     "features": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
     "contextFields": [{"name": "plan"}, {"name": "city"}],
-    "tagTypes": [{"name": "team", "description": "t"}],
+    "tagTypes": [{"name": "team", "description": "t"}, {"name": "area", "description": "a"}],
     "strategyTypes": [{"name": "hours", "parameters": []}, {"name": "days", "parameters": []}],
     "projects": [{"id": "shop", "name": "Shop"}],
     "segments": [{"name": "first", "constraints": []}, {"name": "second", "constraints": []}],
@@ -62,7 +62,7 @@ class Case(NamedTuple):
 
 
 THEIRS, OTHER = {"description": "theirs"}, {"description": "other"}
-TEAM = ("POST /tags", {"type": "team", "value": "blue"})
+TEAM, AREA = ("POST /tags", {"type": "team", "value": "blue"}), ("POST /tags", {"type": "area", "value": "red"})
 STRATEGIES = f"{A}/environments/development/strategies"
 CHANGE_PLAN, CHANGE_CITY = ("PUT /context/plan", THEIRS), ("PUT /context/city", OTHER)
 SEGMENT, SECOND = {"name": "first", "constraints": []} | THEIRS, {"name": "second", "constraints": []} | OTHER
@@ -77,11 +77,13 @@ OF_A_TYPE, OF_ANOTHER = ((f"PUT /environments/update/{each}", {"type": "test"}) 
 NO_PARENT_OF_C = ("DELETE /projects/default/features/c/dependencies/b", None)
 CASES: dict[str, Case] = {
     "strategy": Case(ONE, "{one}", CHANGE_ONE, CHANGE_TWO, "writer changed default of a in development", "save"),
+    "removed strategy": Case(ONE, "{one}/delete", CHANGE_ONE, CHANGE_FLAG, "writer changed default of a in development"),
     "strategy that is gone": Case(
         ONE, "{one}", (f"DELETE {STRATEGIES}/{{one}}", None), CHANGE_TWO, "writer removed default of a in development", "save"
     ),
     "flag": Case("/flags/a/edit", "/edit", CHANGE_FLAG, SWITCH_ON, "writer changed the description of a"),
     "segment": Case("/segments/1", "/1", CHANGE_SEGMENT, CHANGE_SECOND, "writer changed the segment first", "save"),
+    "deleted segment": Case("/segments/1", "/delete", CHANGE_SEGMENT, CHANGE_SECOND, "writer changed the segment first"),
     "project": Case("/projects/default", "/default", DEFAULT, SWITCH_ON, "boss changed the project default", "", USER_SECRET),
     "user": Case("/people/1", "/1", ("PUT /user-admin/1", ADA), SWITCH_ON, "boss changed the user Ada", "", USER_SECRET),
     "environment": Case(
@@ -104,12 +106,30 @@ CASES: dict[str, Case] = {
     "parent": Case(
         "/flags/a/parent", "/parent", (f"DELETE {A}/dependencies/b", None), NO_PARENT_OF_C, "writer removed the parent b of a"
     ),
+    "removed parent": Case(
+        "/flags/a/parent",
+        "/parent/b/remove",
+        (f"POST {A}/dependencies", {"feature": "b", "enabled": False}),
+        NO_PARENT_OF_C,
+        "writer made a depend on b",
+    ),
     "context field": Case(
         "/context-fields/plan", "/plan", CHANGE_PLAN, CHANGE_CITY, "writer changed the context field plan", "save"
     ),
+    "deleted context field": Case(
+        "/context-fields/plan", "/delete", CHANGE_PLAN, CHANGE_CITY, "writer changed the context field plan"
+    ),
     "tag type": Case("/tag-types/team", "/team", ("PUT /tag-types/team", THEIRS), TEAM, "writer changed the tag type team"),
+    "deleted tag type": Case("/tag-types/team", "/delete", TEAM, AREA, "writer created the tag blue"),
     "strategy type": Case(
         "/strategy-types/hours", "/hours", ("POST /strategies/hours/deprecate", None), DAYS, "writer deprecated hours", "save"
+    ),
+    "deprecated strategy type": Case(
+        "/strategy-types/hours",
+        "/deprecate",
+        ("PUT /strategies/hours", THEIRS | {"parameters": []}),
+        ("POST /strategies/days/deprecate", None),
+        "writer changed the strategy type hours",
     ),
     "order": Case(
         "/environments", "/production/up", ORDER, OF_ANOTHER, "boss changed the environment development", "", USER_SECRET
@@ -120,6 +140,22 @@ CASES: dict[str, Case] = {
         ("PUT /projects/default/users/2/roles", {"roles": [4, 5]}),
         ("POST /projects/default/access", {"roles": [5], "users": [3], "groups": []}),
         "boss changed the roles of a user in default",
+        token=USER_SECRET,
+    ),
+    "taken roles": Case(
+        "/projects/default",
+        "/users/2/remove",
+        ("POST /projects/default/access", {"roles": [4], "users": [2], "groups": []}),
+        ("PUT /projects/default/users/3/roles", {"roles": [5]}),
+        "boss gave roles in default",
+        token=USER_SECRET,
+    ),
+    "deleted project": Case(
+        "/projects/shop",
+        "/delete",
+        ("DELETE /projects/shop/environments/production", None),
+        DEFAULT,
+        "boss removed production from the project shop",
         token=USER_SECRET,
     ),
     "link": Case(
