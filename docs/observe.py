@@ -140,11 +140,11 @@ HEALTHY: dict[str, dict[str, str]] = {
         "flagsvc_workers": "2x30",
         'flagsvc_config_state{state="fresh"}': "1x30",
         'flagsvc_config_state{state="cold"}': "0x30",
-        'flagsvc_config_state{state="refused"}': "0x30",
         'flagsvc_config_info{revision="newest"}': "1x30",
         "flagsvc_config_age_seconds": "3x30",
         "flagsvc_upstream_consecutive_failures": "0x30",
         'flagsvc_upstream_answers_total{event="unusable"}': "0x30",
+        'flagsvc_upstream_answers_total{event="refused"}': "0x30",
         'flagsvc_usage_dropped_total{reason="full"}': "0x30",
         'flagsvc_usage_dropped_total{reason="malformed"}': "0+1x30",
         "flagsvc_worker_restarts_total": "0x30",
@@ -168,6 +168,9 @@ HEALTHY: dict[str, dict[str, str]] = {
 OWN_METRIC = {PROXY: "flagsvc_workers", SERVER: "flagsvc_database_writable"}
 """A metric that every instance of a program has, and no instance of the other program."""
 EVENT = "flagsvc_upstream_answers_total"
+REFUSED = f'increase({EVENT}{{event="refused"}}[15m]) > 0'
+"""The upstream has refused the token. While it does, the proxy asks every five minutes, or after `refreshInterval` if that is longer."""
+PLACE = "on (job, instance, environment)"
 
 ALERTS: tuple[Alert, ...] = (
     Alert(
@@ -206,19 +209,18 @@ ALERTS: tuple[Alert, ...] = (
         PROXY,
         "FlagsvcProxyTokenRefused",
         CRITICAL,
-        'flagsvc_config_state{state="refused"} == 1',
+        f'({REFUSED}) unless {PLACE} flagsvc_config_state{{state="fresh"}} == 1',
         "2m",
         "The upstream refuses the token of a proxy.",
         "The proxy serves the last flags that it knows. A person must give it a token that counts.",
-        {'flagsvc_config_state{state="refused"}': "1x30"},
-        (("state", "refused"),),
+        {f'{EVENT}{{event="refused"}}': "0+1x30", 'flagsvc_config_state{state="fresh"}': "0x30"},
+        (("event", "refused"),),
     ),
     Alert(
         PROXY,
         "FlagsvcProxyUpstreamFailing",
         WARNING,
-        "flagsvc_upstream_consecutive_failures >= 3"
-        ' unless on (job, instance, environment) flagsvc_config_state{state="refused"} == 1',
+        f"flagsvc_upstream_consecutive_failures >= 3 unless {PLACE} ({REFUSED})",
         "5m",
         "The upstream of a proxy has given no usable answer for five minutes.",
         "Callers get the last flags that the proxy knows. Changes do not arrive.",
