@@ -169,7 +169,7 @@ OWN_METRIC = {PROXY: "flagsvc_workers", SERVER: "flagsvc_database_writable"}
 """A metric that every instance of a program has, and no instance of the other program."""
 EVENT = "flagsvc_upstream_answers_total"
 REFUSED = f'increase({EVENT}{{event="refused"}}[15m]) > 0'
-"""The upstream has refused the token. While it does, the proxy asks every five minutes, or after `refreshInterval` if that is longer."""
+"""The upstream has refused the token. While it does, the proxy asks every five minutes, or after a longer `refreshInterval`."""
 PLACE = "on (job, instance, environment)"
 
 ALERTS: tuple[Alert, ...] = (
