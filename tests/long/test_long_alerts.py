@@ -10,6 +10,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -142,8 +143,12 @@ def fake_upstream_until(life: ExitStack) -> Iterator[str]:
 
 @contextmanager
 def upstream_never_there() -> Iterator[Stand]:
+    """Nobody listens at the address of the upstream, and nobody else can."""
     admin = free_port()
-    with our_proxy(f"http://{HOST}:{free_port()}/api", wait_ready=False, FLAGSVC_ADMIN_ADDRESS=f"{HOST}:{admin}") as proxy:
+    with closing(socket.socket()) as held, ExitStack() as life:
+        held.bind((HOST, 0))
+        url = f"http://{HOST}:{held.getsockname()[1]}/api"
+        proxy = life.enter_context(our_proxy(url, wait_ready=False, FLAGSVC_ADMIN_ADDRESS=f"{HOST}:{admin}"))
         proxy.program.wait(lambda: answers(f"{proxy.url}/live"), "listening")
         expected = {"FlagsvcProxyNeverFetched", "FlagsvcProxyNotReady", "FlagsvcProxyUpstreamFailing", "FlagsvcProxyErrors"}
         yield Stand("upstream-never-there", [], nothing, expected, asking(proxy), [admin])
