@@ -31,7 +31,7 @@ The proxy
 - `streams`: a flag server with streams, and a poller that follows it; `follow_walk`: a random walk of both
 - `polling`: a poller; `lookup_scene`: a look-up of tokens; `upstream_session`: a client of an upstream; `plain_store`: a storage
 - `event_streams`: a caller with an open stream, and how many streams a proxy has
-- `worker_pools`: a process with workers, and callers; `outages`: workers that fall; `slowanswers`: an answer when the signal comes
+- `worker_pools`: a process with workers, and callers; `outages`: workers that fall
 - `reload_walk`, `reload_callers`: reloads under load; `flooded_tokens`, `token_flood`: a flood of tokens
 - `deltas`: a caller of delta and streaming; `sdk_modes`: real SDKs that poll beside SDKs that stream
 - `tagged`: generated configurations and requests; `tracebacks`: what an error report shows
@@ -44,10 +44,10 @@ The flag server
 - `batch_trouble`, `shape_bodies`: generated data sets and bodies; `state_exports`: exports of old servers
 - `page_scene`: pages with a session; `page_forms`: pages and forms with a token; `provider_scene`: signing in at a provider
 - `browser`: Chromium; `person`: a person in it, and signing in; `page_faults`: what is wrong with a page
-- `moments`: times in words; `isolation`: texts from right to left; `reading`: what a screen reader reads of a page
+- `moments`: times in words; `reading`: what a screen reader reads of a page
 
 Commands and benchmarks
 
-- `cli_helpers`: a command in this process; `cli_peers`, `moving`: commands as processes on ours and the real server
+- `cli_helpers`: a command in this process; `cli_peers`: commands as processes on ours and the real server
 - `bench_scene`: the load generator, and invented results
 """
