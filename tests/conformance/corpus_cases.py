@@ -58,7 +58,6 @@ class Case:
 
 
 def rules() -> list[Json]:
-    """Return the rows of the table of rules."""
     return list(json.loads((FOLDER / RULES).read_text(encoding="utf-8")))
 
 
@@ -74,7 +73,6 @@ def groups() -> list[list[Case]]:
 
 
 def cases() -> list[Case]:
-    """Return every case."""
     return [case for group in groups() for case in group]
 
 
@@ -89,7 +87,6 @@ class Ours:
         self.wire.holder.replace(compiled.snapshot, ConfigurationDocument(b"", ""), 0)
 
     def ask(self, case: Case) -> list[Json]:
-        """Return the toggles that are answered."""
         method, target, body = case.request()
         headers = {} if body is None else {"content-type": "application/json"}
         answer = self.wire.ask(method, f"/proxy{target}", headers, body=body or b"", peer="192.0.2.1")

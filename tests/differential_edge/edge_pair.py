@@ -102,7 +102,6 @@ def addressed(question: Question, number: int) -> Question:
 
 @contextmanager
 def pair(program: str, environments: int) -> Iterator[Pair]:
-    """Run this program of Edge and ours, with so many environments."""
     with ExitStack() as stack:
         upstream = stack.enter_context(fake_upstream({"version": 2, "features": []}))
         numbers = range(environments)
@@ -131,7 +130,6 @@ def start(upstream: FakeUpstream, program: str, environments: int, stack: ExitSt
 
 
 def variables(upstream: FakeUpstream, port: int, environments: int) -> dict[str, str]:
-    """Return the variables of Edge."""
     return {
         "UPSTREAM_URL": upstream.url.removesuffix("/api"),
         "TOKENS": ",".join(map(start_token, range(environments))),
@@ -143,5 +141,4 @@ def variables(upstream: FakeUpstream, port: int, environments: int) -> dict[str,
 
 
 def migrated(given: dict[str, str], folder: Path) -> str:
-    """Return the configuration of ours for these variables of Edge."""
     return migrate(Written([], given), TOML, folder)

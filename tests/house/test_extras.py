@@ -71,7 +71,6 @@ def is_of(module: str, path: PurePath) -> bool:
 
 
 def commands() -> tuple[str, ...]:
-    """Return the module of every command."""
     return tuple(f"flagsvc.cli.{path.stem}" for path in sorted((ROOT / "src/flagsvc/cli").glob("[a-z]*.py")))
 
 

@@ -22,7 +22,6 @@ PICTURE = re.compile(r"!\[([^]]*)\]\([^)]*screenshots/([^)/]+)\)")
 
 
 def script(name: str) -> ModuleType:
-    """Return a script of docs/ as a module."""
     spec = importlib.util.spec_from_file_location(f"flagsvc_docs_{name}", ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

@@ -42,7 +42,6 @@ class Listener:
 
 @contextmanager
 def listening(url: str, key: str = KEY, *, tls: ssl.SSLContext | None = None, seconds: float = SECONDS) -> Iterator[Listener]:
-    """Open a stream until the block ends."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port
     connection = (

@@ -63,11 +63,9 @@ class FakeUpstream:
             return [seen for seen in self.requests if seen.path == path and status in (None, seen.status)]
 
     def asked_tokens(self) -> list[list[str]]:
-        """Return the tokens of each question so far that was about tokens."""
         return [seen.json()["tokens"] for seen in self.received(VALIDATE)]
 
     def forget(self) -> None:
-        """Forget the requests so far."""
         with self._changed:
             self.requests.clear()
 

@@ -55,7 +55,6 @@ class WalkServer:
         return id_of(self.body) if self.marked else str(self.revision)
 
     def etag(self, body: bytes) -> str:
-        """Return the ETag of a document."""
         return etag_of(body) if self.marked else f'"{crc32(body):08x}"'
 
     def change(self, body: bytes) -> None:
@@ -212,7 +211,6 @@ class FollowWalk:
         self.cut()
 
     def ask_for_polls(self) -> None:
-        """Ask for polls."""
         self.server.send(event("fetch-mode", "1", "polling"))
 
     def garble(self) -> None:

@@ -95,7 +95,6 @@ class FormReader(HTMLParser):
             self.select[1][-1] = (data, self.select[1][-1][1])
 
     def handle_endtag(self, tag: str) -> None:
-        """Close what is open."""
         if tag == "form":
             self.inside = False
         elif tag == "fieldset":
@@ -142,7 +141,6 @@ class MarkReader(HTMLParser):
             self.texts[self.open] += data
 
     def handle_endtag(self, tag: str) -> None:
-        """Close the sentence."""
         self.open = "" if tag in ("span", "p") else self.open
 
 

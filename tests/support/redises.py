@@ -34,13 +34,11 @@ class RedisServer:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def ask(self, *words: Any) -> Any:
-        """Return the answer to a command."""
         path = str(self.path)
         with closing(redis.Redis(unix_socket_path=path, password=self.password, socket_timeout=SECONDS)) as client:
             return client.execute_command(*words)  # type: ignore[no-untyped-call]
 
     def names(self) -> list[str]:
-        """Return the names of all keys, sorted."""
         return sorted(name.decode() for name in self.ask("KEYS", "*"))
 
     def kill(self) -> None:

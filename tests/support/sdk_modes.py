@@ -120,7 +120,6 @@ class Scene:
         return f"/projects/{self.features[name]}/features/{name}"
 
     def change(self) -> None:
-        """Make one random change."""
         draw, admin = self.draw, self.server.admin
         self.changes += 1
         name = draw.choice(FLAGS)
