@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from typing import Any
 
 from flagsvc.pages.templates import segment
@@ -14,7 +13,7 @@ from flagsvc.server.store.resources.usage import UsageCount, add_counts
 from support.desk_scene import DeskScene
 from support.evaluating import constraint, feature, strategy
 from support.flagservers import AppClient
-from support.page_forms import PageClient, PageForm, read_forms
+from support.page_forms import Element, PageClient, PageForm, PageReader, read_forms
 from support.processes import Answer
 
 TEXT = "عرض 91 % (בטא 5)"
@@ -39,59 +38,44 @@ F = "/api/admin/projects/default/features/a"
 PLACE = f"{F}/environments/development"
 FROM, TO = "\u2068", "\u2069"
 """The characters around an isolated text where no markup can stand."""
-VOID = frozenset({"area", "br", "col", "hr", "img", "input", "link", "meta", "rect", "path", "polyline", "circle"})
 READ_ATTRIBUTES = ("title", "aria-label", "placeholder", "label")
 """Attributes that people read."""
 TEXT_TYPES = ("text", "search", "")
 
 
-class Isolation(HTMLParser):
-    """Reads a page. `found` are the places where `text` stands without isolation, `seen` counts all places where it stands."""
+class Isolation:
+    """What a page says. `found` are the places where `text` stands without isolation, `seen` counts all places where it stands."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
+    def __init__(self, page: str, text: str) -> None:
         self.text = text
-        self.open: list[tuple[str, bool, list[str]]] = []
         self.found: list[str] = []
         self.seen = 0
+        for each in PageReader(page).root.every():
+            self._check_attributes(each)
+            if is_isolated(each):
+                self._check_isolated(each)
+            elif not any(map(is_isolated, each.around())):
+                for data in each.inside:
+                    if isinstance(data, str):
+                        self._check(data, f"{each.tag}: {data.strip()!r}")
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def _check_attributes(self, element: Element) -> None:
         """Check the attributes of an element; a field with a text needs a direction of its own."""
-        given = {name: value or "" for name, value in attrs}
         for name in READ_ATTRIBUTES:
-            self._check(given.get(name, ""), f"<{tag} {name}={given.get(name)!r}>")
-        typed = tag == "textarea" or (tag == "input" and given.get("type", "") in TEXT_TYPES)
-        if typed and given.get("dir") != "auto" and "readonly" not in given and given.get("inputmode") != "numeric":
-            self.found.append(f"<{tag} name={given.get('name')!r}> has no direction of its own")
-        if tag not in VOID:
-            self.open.append((tag, tag == "bdi" or given.get("dir") == "auto", []))
+            self._check(element.get(name), f"<{element.tag} {name}={element.get(name)!r}>")
+        typed = element.tag == "textarea" or (element.tag == "input" and element.get("type") in TEXT_TYPES)
+        own = element.get("dir") == "auto" or "readonly" in element.attributes or element.get("inputmode") == "numeric"
+        if typed and not own:
+            self.found.append(f"<{element.tag} name={element.get('name')!r}> has no direction of its own")
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Check the attributes of an element without content."""
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.handle_endtag(tag)
-
-    def handle_data(self, data: str) -> None:
-        """Give a text to the innermost isolated element around it; check it if there is none."""
-        for _, isolated, texts in reversed(self.open):
-            if isolated:
-                texts.append(data)
-                return
-        self._check(data, f"{' '.join(tag for tag, _, _ in self.open[-3:])}: {data.strip()!r}")
-
-    def handle_endtag(self, tag: str) -> None:
+    def _check_isolated(self, element: Element) -> None:
         """Check the text of an isolated element: it is one text of people, and nothing else."""
-        while self.open:
-            name, isolated, texts = self.open.pop()
-            whole = "".join(texts).strip() if isolated else ""
-            for part in whole.split("\n") if name == "textarea" else (whole,):
-                if part == self.text:
-                    self.seen += 1
-                else:
-                    self._check(part, f"<{name}> {part!r}")
-            if name == tag:
-                return
+        whole = "".join(texts_of(element)).strip()
+        for part in whole.split("\n") if element.tag == "textarea" else (whole,):
+            if part == self.text:
+                self.seen += 1
+            else:
+                self._check(part, f"<{element.tag}> {part!r}")
 
     def _check(self, text: str, place: str) -> None:
         """Check that each occurrence in a text stands between isolates."""
@@ -100,12 +84,17 @@ class Isolation(HTMLParser):
             self.found.append(place)
 
 
-def not_isolated(page: str, text: str) -> tuple[list[str], int]:
-    """Return the places of a page where a text of people is not isolated, and how often it stands there at all."""
-    reader = Isolation(text)
-    reader.feed(page)
-    reader.close()
-    return reader.found, reader.seen
+def is_isolated(element: Element) -> bool:
+    return element.tag == "bdi" or element.get("dir") == "auto"
+
+
+def texts_of(element: Element) -> Iterator[str]:
+    """Yield the texts in an element, but for those of isolated elements in it."""
+    for each in element.inside:
+        if isinstance(each, str):
+            yield each
+        elif not is_isolated(each):
+            yield from texts_of(each)
 
 
 def prepared(client: AppClient) -> None:
@@ -218,9 +207,9 @@ def test_every_page_and_form(pages: PageClient) -> None:
     wrong: dict[str, str] = {}
     with_it = set()
     for place, page in seen_pages(pages):
-        found, seen = not_isolated(page, TEXT)
-        wrong |= dict.fromkeys(found, place)
-        with_it |= {place} if seen else set()
+        read = Isolation(page, TEXT)
+        wrong |= dict.fromkeys(read.found, place)
+        with_it |= {place} if read.seen else set()
     assert not wrong, "\n".join(f"{place}: {each}" for each, place in wrong.items())
     assert len(with_it) > 80
 
@@ -243,6 +232,7 @@ async def test_every_page_of_the_proxy() -> None:
     addresses = ["/ui/status", "/ui/config", "/ui/changes", "/ui/traffic", "/ui/flags", "/ui/try"]
     shown = {each: await scene.text(each) for each in [*addresses, *(f"/ui/flags/{segment(each)}" for each in (TEXT, "child"))]}
     shown["tried"] = await scene.text("/ui/try", method="POST", form=typed)
-    wrong = {f"{place}: {each}" for place, page in shown.items() for each in not_isolated(page, TEXT)[0]}
+    read = {place: Isolation(page, TEXT) for place, page in shown.items()}
+    wrong = {f"{place}: {each}" for place, found in read.items() for each in found.found}
     assert not wrong, "\n".join(wrong)
-    assert sum(not_isolated(page, TEXT)[1] for page in shown.values()) > 20
+    assert sum(each.seen for each in read.values()) > 20
