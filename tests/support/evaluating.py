@@ -56,7 +56,7 @@ def is_on(feature: dict[str, Any], context: Context | None = None, **options: An
     return listed
 
 
-def holds(constraint: object, context: Context | None = None, segments: list[object] | None = None) -> bool:
+def holds(constraint: object, context: Context | None = None) -> bool:
     """Return whether a constraint lets a context through."""
     return is_on(feature("flag", strategy("default", constraint)), context)
 
