@@ -49,7 +49,10 @@ LONGEST_FIRST = (
 DATABASES = ("tests/integration/store/", "tests/integration/server/", "tests/integration/pages/")
 """The tests of single modules on databases. A whole run has them once: on SQLite interpreted, on PostgreSQL compiled."""
 PAGES = "tests/integration/pages/"
-"""Pages make no SQL. A whole run has them on SQLite alone, except the pages that two people change at once."""
+"""Pages make no SQL. A whole run has them on SQLite alone, except the pages that two people change at once.
+
+So it is with tests of the marker `one_database`: other tests send their SQL to PostgreSQL.
+"""
 PROGRAMS = {"postgresql_cluster", "postgresql_url", "postgresql_pool"}
 """Fixtures that start a program. What is on one kind of database of several says so by its parameter."""
 
@@ -128,7 +131,8 @@ def _is_of_other_half(item: pytest.Item, half: str | None) -> bool:
     """Return whether a test on a database is left to the other half of a whole run: each runs in one of them."""
     if half is None or not item.nodeid.startswith(DATABASES):
         return False
-    if "[postgresql" in item.nodeid and item.nodeid.startswith(PAGES) and "concurrent" not in item.nodeid:
+    on_one = item.nodeid.startswith(PAGES) and "concurrent" not in item.nodeid
+    if "[postgresql" in item.nodeid and (on_one or item.get_closest_marker("one_database") is not None):
         return True
     return (half == "sources") is (item.get_closest_marker("programs") is not None)
 

@@ -23,7 +23,7 @@ from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, OurFlagServer, 
 from support.waiting import wait_until
 
 FLAGS = 80
-CONTEXTS = 1500
+CONTEXTS = 800
 FEATURES = "/projects/default/features"
 FRONTEND = "/api/frontend"
 

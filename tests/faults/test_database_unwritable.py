@@ -74,7 +74,7 @@ def check_refusals(server: OurFlagServer, word: str, why: str) -> None:
     assert ask(f"{server.root}/readyz").text == f"ready, read-only: {word}"
     assert "flagsvc_database_writable 0.0" in ask(f"{server.root}/metrics").text
     latest = server.ask("GET", "/admin/events").json()["events"][0]["id"]
-    for number in range(5):
+    for number in range(2):
         for path, body in (
             (FEATURES, {"name": f"refused-{number}"}),
             ("/admin/features-batch/import", IMPORT),
@@ -159,7 +159,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         made.chmod(0o755)
 
 
-@pytest.mark.parametrize("files", [("flags.db",), ("flags.db", "")])
+@pytest.mark.parametrize("files", [pytest.param(("flags.db",), marks=pytest.mark.long), ("flags.db", "")])
 def test_a_file_of_another_user(folder: Path, files: tuple[str, ...]) -> None:
     """The start says so and goes on, reads go on, changes are refused; once the file can be written, all works by itself."""
     give_back = protect(*(folder / name for name in files))
@@ -260,6 +260,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
             assert names(server) == made
 
 
+@pytest.mark.long
 def test_a_limit_on_the_size_of_files(tmp_path: Path) -> None:
     """A limit, as of a quota, is the same: the server goes on once it is lifted."""
     fill(tmp_path / "flags.db")
@@ -278,10 +279,12 @@ MOVES: dict[str, Callable[[Path], object]] = {
     "without its log": lambda path: path.with_name("flags.db-wal").unlink(),
     "without the index of its log": lambda path: path.with_name("flags.db-shm").unlink(),
 }
+SEEN = ("replaced by a copy, as by `cp` and `mv`", "without its log")
+"""The moves of a usual run: one of the file, and one of what is beside it."""
 MOVED = "its file, or the log beside it, was removed or replaced while the server runs"
 
 
-@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("move", [each if each in SEEN else pytest.param(each, marks=pytest.mark.long) for each in MOVES])
 def test_a_file_that_is_moved_while_the_server_runs(tmp_path: Path, move: str) -> None:
     """No change is acknowledged that a restart would not find. The log says once what to do, and no new file is made."""
     database = tmp_path / "flags.db"

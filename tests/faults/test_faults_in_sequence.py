@@ -36,7 +36,7 @@ UPSTREAM_MS = 400
 TRIES = 20
 FEW = 5
 """The allowed number of extra tasks after a start, such as those that the storage blocks; most lives have one at most."""
-EXAMPLES, LONG_EXAMPLES = 30, 1500
+EXAMPLES, LONG_EXAMPLES = 15, 1500
 HOURS = (-20.0, -1.0, 0.5, 30.0)
 """Hours by which the machine's clock may be changed."""
 ODD: tuple[tuple[str, str, object], ...] = (

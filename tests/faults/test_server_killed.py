@@ -21,7 +21,7 @@ from support.flagservers import BACKEND_SECRET, USER_SECRET, OurFlagServer, our_
 from support.processes import Answer, ask, scratch
 from support.waiting import wait_until
 
-KILLS = 3
+KILLS = 2
 LONG_KILLS = 300
 FEATURES = 150
 WRITERS = 20

@@ -58,7 +58,7 @@ def kill(proxy: Proxy) -> None:
     proxy.program.process.wait(20)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_an_outage_over_a_restart(upstream: FakeUpstream, tmp_path: Path, workers: int) -> None:
     """Counts that could not be sent before the end are sent after the next start, once, with those of the new process."""
     upstream.replies[METRICS] = DOWN
@@ -101,7 +101,7 @@ def test_several_processes_start_together(upstream: FakeUpstream, tmp_path: Path
     assert (counted(upstream), spooled(tmp_path)) == (23, [])
 
 
-@pytest.mark.parametrize(("workers", "kills"), [(1, 6), (2, 2)])
+@pytest.mark.parametrize(("workers", "kills"), [(1, 3), pytest.param(2, 2, marks=pytest.mark.long)])
 def test_kill_after_kill(upstream: FakeUpstream, tmp_path: Path, workers: int, kills: int) -> None:
     """However often processes are killed while the upstream comes and goes, every count in storage arrives, none twice."""
     asked = 0

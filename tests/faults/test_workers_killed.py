@@ -38,7 +38,7 @@ def replaced(proxy: Proxy, killed: int, number: int = 2) -> bool:
     return killed not in workers(proxy) and scraped["flagsvc_workers"] == number
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_a_worker_ends_under_load(upstream: FakeUpstream, number: int) -> None:
     """It is replaced and counted, no counter goes down, no new connection is lost, and every count but the very last is there.
 

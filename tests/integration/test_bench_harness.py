@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from unittest.mock import Mock
 import pytest
 
 import proxy
-from harness import edge, load, parts, prepared, procs, servers, upstream
+from harness import load, parts, prepared, procs, servers
 from harness.load import BenchError
 from harness.measuring import Measuring, Scale, Task
 from harness.results import (
@@ -32,7 +31,6 @@ from harness.results import (
     Cell,
 )
 from support.bench_scene import PLAIN, generator, loopback
-from support.processes import Answer
 
 TINY = Scale(
     sizes=(10,), rounds=1, extra=0, paired=1, seconds=0.05, whole=False,
@@ -81,15 +79,6 @@ def test_the_limit_and_what_is_mounted(tmp_path: Path, measured: Callable[[str],
     assert "| mounted (ASGI), 10 flags | at most 10 µs" in (tmp_path / "proxy.md").read_text()
 
 
-def test_the_empty_application_answers_everything_alike() -> None:
-    """It runs under the server of the mounted proxy. Its answers have the header fields and the length of a given one."""
-    like = Answer(200, {"date": "now", "etag": '"1"', "content-length": "3"}, b"abc")
-    with servers.empty_like(EMPTY_ASGI, like)("http://127.0.0.1:1") as server:
-        answers = [server.ask(1), server.ask(2), server.ask(1, "/nowhere")]
-    assert {(each.status, each.body, each.headers["etag"]) for each in answers} == {(200, b"   ", '"1"')}
-    assert {each.headers["date"] == "now" for each in answers} == {False}
-
-
 @pytest.mark.long
 def test_workers_beside_two_processes_and_the_engine(tmp_path: Path, measured: Callable[[str], Any]) -> None:
     """One worker, two, and two processes that know nothing of each other are measured; the engine has files of its own."""
@@ -113,16 +102,6 @@ def test_what_is_compared_with_workers_is_in_one_session() -> None:
     assert [Path(f"/proc/{pid}").exists() for pid in pids] == [False, False]
 
 
-def test_pages_are_written_again_without_measuring(tmp_path: Path) -> None:
-    """`--render` needs only the raw results."""
-    from harness import results
-    from support.bench_scene import sample
-
-    results.write(sample(), tmp_path / "proxy.json")
-    assert proxy.main(["--render", "--output", str(tmp_path)]) == 0
-    assert (tmp_path / "proxy.md").exists()
-
-
 def test_parts_of_it_do_not_overwrite_the_published_pages() -> None:
     """Only a whole run writes to docs/benchmarks."""
     assert proxy.arguments([]).output.parts[-2:] == ("docs", "benchmarks")
@@ -132,25 +111,6 @@ def test_parts_of_it_do_not_overwrite_the_published_pages() -> None:
 
 def silent(line: str) -> None:
     """Say nothing."""
-
-
-CARGO = '#!/bin/sh\n[ -n "$BROKEN" ] && echo "no such version" && exit 1\nmkdir -p "$8/bin" && touch "$8/bin/unleash-edge"\n'
-
-
-def test_where_edge_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the program that is given, or the program that cargo builds, once; without either there is a reason."""
-    cargo, folder = tmp_path / "cargo", tmp_path / "edge"
-    assert edge.find(str(cargo), True, silent) == f"EDGE=`{cargo}` is no program"
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    assert "not built yet" in str(edge.find("", False, silent, folder)), "a quick run builds nothing"
-    cargo.write_text(CARGO)
-    cargo.chmod(stat.S_IRWXU)
-    assert edge.find(str(cargo), True, silent) == cargo
-    monkeypatch.setenv("BROKEN", "1")
-    assert "no such version" in str(edge.find("", True, silent, folder))
-    monkeypatch.delenv("BROKEN")
-    built = edge.find("", True, silent, folder)
-    assert built == folder / "bin" / "unleash-edge" == edge.find("", False, silent, folder)
 
 
 def test_servers_that_disagree_are_not_measured() -> None:
@@ -230,18 +190,3 @@ def test_no_user_comes_again(tmp_path: Path) -> None:
 def user(request: bytes) -> bytes:
     """Return the number of the user that a request is for."""
     return request.partition(b"userId=")[2].partition(b"&")[0]
-
-
-def test_the_upstream_serves_documents_and_tokens() -> None:
-    """A size in the path gives a document with its tag. Changing documents change, and Edge's tokens are accepted."""
-    content, packed, tag = upstream.body(10, None, 0)
-    assert len(json.loads(content)["features"]) == 10
-    assert len(packed) < len(content)
-    assert upstream.body(10, "-one", 5)[2] != tag
-    assert len({tag for _, _, tag in upstream.versions(10, "-one")}) == upstream.VERSIONS
-    one = json.loads(upstream.body(10, "-one", 4)[0])["features"]
-    every = json.loads(upstream.body(10, "-all", 4)[0])["features"]
-    assert sum(feature.get("description") == "as of 4" for feature in one) == 1
-    assert all(feature.get("description") == "as of 4" for feature in every)
-    kinds = {each["token"]: each["type"] for each in upstream.validated(["*:d.frontend", "*:d.backend"])["tokens"]}
-    assert kinds == {"*:d.frontend": "frontend", "*:d.backend": "client"}

@@ -66,12 +66,6 @@ def test_every_request_is_counted_and_each_connection_has_a_place_of_its_own(pla
         assert places == [(places[0] + at) % 8 for at in range(len(places))]
 
 
-def test_an_offset_moves_all_places(plain: Loopback, tmp_path: Path) -> None:
-    """Rounds begin elsewhere, so that users do not come again."""
-    fire(plain, requests_file(tmp_path, *[0] * 8), Plan(count=4, connections=4, warm=0.0, offset=1))
-    assert {each[0] for each in paths(plain)} == {"/1", "/3", "/5", "/7"}
-
-
 CHUNKED = (
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n"
     b"3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\nT: v\r\n\r\n"
@@ -152,12 +146,6 @@ def test_fresh_users(plain: Loopback, tmp_path: Path, form: prepared.Form) -> No
     assert numbers == [b"%d" % (1_000_041 + at) for at in range(seen)]
 
 
-def test_nothing_to_learn_is_an_error(plain: Loopback, tmp_path: Path) -> None:
-    """If no answer has a tag, a 304 cannot be measured."""
-    with pytest.raises(BenchError, match="no answer has an entity tag"):
-        fire(plain, requests_file(tmp_path, 0), Plan(count=1, connections=1, warm=0.0, learn=5.0))
-
-
 def test_classes_have_latencies_of_their_own(plain: Loopback, tmp_path: Path) -> None:
     """In mixed traffic each class is counted separately."""
     shot = fire(plain, requests_file(tmp_path, 0, 0, 1, 2), Plan(count=40, connections=1, warm=0.0))
@@ -206,27 +194,3 @@ def test_malformed_files_are_refused(plain: Loopback, tmp_path: Path, content: b
     with pytest.raises(BenchError, match=told):
         fire(plain, path, COUNT)
     assert plain.requests == []
-
-
-def test_a_port_without_a_server_is_told(tmp_path: Path) -> None:
-    """The error says that there is no listener."""
-    with loopback(lambda request: PLAIN) as server:
-        pass
-    with pytest.raises(BenchError, match="cannot connect"):
-        fire(server, requests_file(tmp_path, 0), COUNT)
-
-
-def test_what_cannot_be_compiled_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the compiler fails or is missing, the result is a reason to leave everything out, not a traceback."""
-    (tmp_path / "load.c").write_text("this is no C")
-    assert "compile" in str(load.build(tmp_path / "load.c", tmp_path / "build" / "load"))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert load.build(load.SOURCE, tmp_path / "load") == "no C compiler (cc) is installed, which the load generator needs"
-
-
-def test_it_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A binary newer than its source is taken as it is."""
-    binary = tmp_path / "load"
-    binary.write_bytes(generator().read_bytes())
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert load.build(load.SOURCE, binary) == binary

@@ -1,7 +1,8 @@
 """The container without a container engine: the Dockerfile's own steps are run, one by one, on this machine.
 
 What a step may not do here (install packages of the system, write outside a folder) is replaced, and each replacement is a
-row below; a step that no row covers runs as it stands.
+row below; a step that no row covers runs as it stands. To compile takes minutes, so only the long run has an image with a
+compiled engine.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import pytest
 import yaml
 from packaging.markers import Marker
 
+from flagsvc.core.version import COMPILED, INTERPRETED
 from flagsvc.server.store.seed.file import parse_seed
 from support import needs
 from support.conforming import assert_answers_the_client_specification
@@ -31,8 +33,8 @@ from support.processes import ROOT, answers, clean_environment, free_port, proxy
 
 SECONDS = 900
 """For one step: compiling takes a minute and a half, and five on a busy machine."""
-KEPT = ("PIP_", "SSL_", "HTTP", "NO_PROXY", "CC")
-"""The beginnings of the variables that the steps get. With a `CC` of ccache, the C source is not compiled a second time."""
+KEPT = ("PIP_", "SSL_", "HTTP", "NO_PROXY")
+"""The beginnings of the variables that the steps get."""
 NOT_HERE = {
     "apt-get": "the C compiler is here",
     "python -m venv /tools": "the environment of the tests has the tools",
@@ -72,8 +74,9 @@ BUILD, FINAL = steps()
 class Machine:
     """A folder that stands for the builder's root. Paths of the Dockerfile are moved into it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, form: str) -> None:
         self.root = root
+        self.form = form
         self.work = root
         self.ran: list[str] = []
         self.final = root / "rootfs"
@@ -110,23 +113,26 @@ class Machine:
         """Run a command line as the builder's shell would."""
         keep = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
         env = clean_environment(self.root) | keep | {"PYTHONPATH": ""}
-        if "ccache" not in env.get("CC", ""):
+        if self.form == INTERPRETED:
+            env["FLAGSVC_PURE"] = "1"
+        else:
             env["FLAGSVC_OPT"] = "0"
         done = subprocess.run(["sh", "-ec", command], cwd=self.work, env=env, capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
 
 
-@pytest.fixture(scope="module")
-def image() -> Iterator[Machine]:
+@pytest.fixture(scope="module", params=[INTERPRETED, pytest.param(COMPILED, marks=pytest.mark.long)])
+def image(request: pytest.FixtureRequest) -> Iterator[Machine]:
     """A folder in which the build stage has run; nothing in it can be written by its owner or anybody else."""
     if sys.platform != "linux":
         needs.missing("the container is a Linux one")
-    needs.program("cc", "gcc", "clang")
+    if request.param == COMPILED:
+        needs.program("cc", "gcc", "clang")
     for name in ("dpkg-query", "strip"):
         needs.program(name)
     with scratch() as folder:
         folder.chmod(0o755)
-        machine = Machine(folder)
+        machine = Machine(folder, request.param)
         for step in BUILD:
             machine.do(step)
         for path in [folder, *folder.rglob("*")]:
@@ -158,6 +164,8 @@ class TestTheImage:
         for begin in NOT_HERE:
             assert any(text.startswith(begin) for text in excused), begin
 
+    @pytest.mark.long
+    @pytest.mark.parametrize("image", [COMPILED], indirect=True)
     def test_the_engine_is_compiled(self, image: Machine) -> None:
         """Every module that is meant to be compiled is there as machine code."""
         lines = (ROOT / "src/flagsvc/compiled.txt").read_text().splitlines()
@@ -166,7 +174,7 @@ class TestTheImage:
         missing = [name for name in meant if not list((installed(image) / name).parent.glob(f"{Path(name).stem}.*.so"))]
         assert missing == []
 
-    def test_what_is_compiled_from_the_archive_answers_the_client_specification(self, image: Machine) -> None:
+    def test_what_is_installed_from_the_archive_answers_the_client_specification(self, image: Machine) -> None:
         """The wheel is built from the source distribution, which holds all that a build reads."""
         assert list((image.root / "wheels").glob("flagsvc-*.tar.gz"))
         assert_answers_the_client_specification(installed(image).parent)

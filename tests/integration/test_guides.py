@@ -65,6 +65,7 @@ def names(server: OurFlagServer) -> list[str]:
     return [each["name"] for each in answer.json()["features"]]
 
 
+@pytest.mark.long
 @pytest.mark.programs
 def test_the_commands_of_backups(tmp_path: Path, postgresql_url: str) -> None:
     """Back up, try, restore while the server runs, go back to a former version's database, and move to PostgreSQL."""

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from clients_browser import SCRIPTS, html
 
 from flagsvc.proxy.api.stream_routes import read_module
@@ -157,6 +158,7 @@ def test_tabs_share_a_stream(upstream: FakeUpstream) -> None:
         assert (count(served, "open"), count(served, "opened_total")) == (1, 2)
 
 
+@pytest.mark.long
 def test_without_locks_each_tab_has_a_stream(upstream: FakeUpstream) -> None:
     """A page on plain HTTP has no locks."""
     with proxy(upstream) as served, site(scripted(PLAIN, served.url)) as address, browser() as chromium:
@@ -170,6 +172,7 @@ def test_without_locks_each_tab_has_a_stream(upstream: FakeUpstream) -> None:
         see_in(chromium, range(2), "third")
 
 
+@pytest.mark.long
 def test_a_hidden_tab_lets_go(upstream: FakeUpstream) -> None:
     """A tab that waits has the stream as soon as its holder is hidden. Without such a tab, the holder closes it after a minute."""
     with (
@@ -197,6 +200,7 @@ def test_a_hidden_tab_lets_go(upstream: FakeUpstream) -> None:
         wait_streams(served, 0)
 
 
+@pytest.mark.long
 def test_a_page_that_was_left_and_comes_back(upstream: FakeUpstream) -> None:
     """The stream does not keep a page out of the browser's cache of pages. A page from it has what changed meanwhile."""
     with proxy(upstream) as served, site(scripted(PLAIN, served.url)) as address, browser() as chromium:

@@ -20,7 +20,7 @@ from starlette.routing import Mount
 from flagsvc import ProxyApp, ProxyOptions, create_app
 from support.aio import until
 from support.environments import only
-from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, fake_upstream
+from support.fake_upstream import METRICS, REGISTER, FakeUpstream, fake_upstream
 from support.processes import ROOT, Answer, answers, ask, free_port, running, scratch
 from support.smuggling import mounted
 from support.waiting import wait_until
@@ -77,8 +77,7 @@ def names(answer: Answer) -> list[str]:
     return [toggle["name"] for toggle in answer.json()["toggles"]]
 
 
-@pytest.mark.parametrize("lifespan", [False, True], ids=["on its own", "with its parent's lifespan"])
-@pytest.mark.parametrize("inside", [in_starlette, in_fastapi])
+@pytest.mark.parametrize(("inside", "lifespan"), [(in_starlette, True), (in_fastapi, False)])
 def test_mounted(upstream: FakeUpstream, inside: Callable[..., Any], lifespan: bool) -> None:
     """Under a prefix flags arrive with the first request, a change arrives, and the last metrics leave once at the end."""
     with served(inside(create_app(options(upstream)), lifespan=lifespan)) as url:
@@ -91,16 +90,6 @@ def test_mounted(upstream: FakeUpstream, inside: Callable[..., Any], lifespan: b
         upstream.wait(lambda: upstream.received(REGISTER))
         assert counts(upstream) == []
     assert counts(upstream) == [{"third": {"yes": 1, "no": 0, "variants": {}}}]
-
-
-def test_with_a_lifespan_it_starts_before_the_first_request(upstream: FakeUpstream) -> None:
-    """With the lifespan the flags are there before the first request; without it nothing runs until then."""
-    with served(in_starlette(create_app(options(upstream)), lifespan=True)):
-        upstream.wait(lambda: upstream.received(FEATURES))
-    upstream.requests.clear()
-    with served(in_starlette(create_app(options(upstream)), lifespan=False)):
-        pass
-    assert upstream.requests == []
 
 
 def test_not_ready(upstream: FakeUpstream, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -338,6 +338,7 @@ def test_to_a_server_that_refuses_them(tmp_path: Path) -> None:
         assert flags(real) == ["good"] and real.admin("/segments")["segments"] == []
 
 
+@pytest.mark.long
 def test_between_servers_that_take_them(tmp_path: Path) -> None:
     """From ours to 8.2.0 and from there to another of ours, each flag is there with its version."""
     with cli_peers.real("server-8") as real, cli_peers.ours() as ours, cli_peers.ours() as other:

@@ -252,7 +252,7 @@ def is_on(chromium: Browser, name: str, expected: bool) -> None:
     chromium.wait_for(f"client.getBooleanValue('{name}', {json.dumps(not expected)}) === {json.dumps(expected)}")
 
 
-@pytest.mark.parametrize("streams", [0, 10])
+@pytest.mark.parametrize("streams", [pytest.param(0, marks=pytest.mark.long), 10])
 def test_the_provider_for_browsers(upstream: FakeUpstream, streams: int) -> None:
     """Each flag has its value for the provider on another origin; another context and a change are seen, a wrong key is told.
 
@@ -322,6 +322,7 @@ strategies = []
 """Custom code of the proxy: once there is a file with this name, it is more than two days later for the proxy."""
 
 
+@pytest.mark.long
 def test_a_ticket_that_has_expired(upstream: FakeUpstream, tmp_path: Path) -> None:
     """The stream of a page ends with its ticket, and the ticket opens no other. The provider asks again by itself, gets another
     ticket, and hears of changes."""

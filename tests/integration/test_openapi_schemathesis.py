@@ -18,9 +18,10 @@ from fuzzing.proxy import Fuzzed, fuzzed
 
 EXAMPLES = 3
 LONG_EXAMPLES = 1500
+FIRST, *OTHERS = "everything on", "below a base path"
 WORLDS: dict[str, dict[str, Any]] = {
-    "everything on": {},
-    "below a base path": {
+    FIRST: {},
+    OTHERS[0]: {
         "proxy_base_path": "some/base",
         "enable_all_endpoint": False,
         "client_keys_header_name": "x-key",
@@ -55,20 +56,22 @@ def check_with_keys(seen: Campaign) -> None:
     assert {200, 204, 400, 401, 405, 415} <= seen.all_statuses()
 
 
-@pytest.mark.parametrize("world", list(WORLDS))
+@pytest.mark.parametrize("world", [FIRST, *(pytest.param(each, marks=pytest.mark.long) for each in OTHERS)])
 def test_the_document_is_true(world: str) -> None:
     """No 5xx, no undocumented status or media type, no body or header that breaks its schema; keys are checked; 405 with Allow."""
     check_with_keys(found(configured(EXAMPLES), **WORLDS[world]))
 
 
+@pytest.mark.long
 def test_without_a_key_nothing_is_told() -> None:
-    """Without a key, a route that needs one answers only with a documented 401."""
+    """Without a key, a route that needs one answers only with a documented 401. `test_routes_and_keys.py` asks each route once."""
     seen = found(configured(2, keys=False))
     for label, counts in seen.statuses.items():
         path = label.rpartition(" ")[2]  # requests in sequence have no label
         assert path in OPEN or set(counts) <= {401, 405, 204}, (label, counts)
 
 
+@pytest.mark.long
 def test_before_the_first_configuration() -> None:
     """A proxy without a configuration answers with a documented 503, except for OPTIONS, liveness, and 405 at readiness."""
     seen = found(configured(1, **UNREADY), ready=False)  # type: ignore[arg-type]
@@ -87,6 +90,7 @@ def test_the_document_is_true_for_long(world: str) -> None:
     assert seen.requests > 4 * LONG_EXAMPLES
 
 
+@pytest.mark.long
 def test_an_untrue_document_is_found() -> None:
     """The campaign finds a status, a media type and a shape that differ from the document."""
     with contract(configured(2)) as schema:

@@ -49,7 +49,7 @@ def test_keys_that_are_exchanged_and_taken_away(upstream: FakeUpstream, tmp_path
         assert "client-key" not in proxy.program.output()
 
 
-@pytest.mark.parametrize("number", ["1", "2"])
+@pytest.mark.parametrize("number", [pytest.param("1", marks=pytest.mark.long), "2"])
 def test_sighup(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
     """SIGHUP to all processes reloads unwatched files, and ends no process. Tokens of server-side SDKs are no client keys."""
     file = tmp_path / "flagsvc.toml"
@@ -91,7 +91,7 @@ def test_another_token_for_the_upstream(upstream: FakeUpstream, tmp_path: Path) 
         assert list(proxy.toggles()) == ["first", "second"], "a restart begins with what the new token got"
 
 
-@pytest.mark.parametrize("number", ["1", "2"])
+@pytest.mark.parametrize("number", [pytest.param("1", marks=pytest.mark.long), "2"])
 def test_sighup_asks_the_upstream(upstream: FakeUpstream, number: str) -> None:
     """SIGHUP polls at once, even if the upstream asked for an hour's pause, or the next poll is in ten minutes."""
     env = {"FLAGSVC_WORKERS": number, "FLAGSVC_FETCH_INTERVAL": "600000"}
@@ -111,7 +111,7 @@ def test_sighup_asks_the_upstream(upstream: FakeUpstream, number: str) -> None:
 def test_several_environments_under_load(tmp_path: Path) -> None:
     """Two workers with ten environments."""
     with walking(tmp_path, seed=1, number=2) as walk:
-        walk.steps(10)
+        walk.steps(5)
 
 
 def test_a_single_environment_under_load(tmp_path: Path) -> None:

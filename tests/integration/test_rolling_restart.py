@@ -32,7 +32,7 @@ def ready(proxy: Proxy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("balancer", "workers"), [pytest.param(haproxy, "1", marks=pytest.mark.long), (haproxy, "2"), (nginx, "1")]
+    ("balancer", "workers"), [(haproxy, "2"), *(pytest.param(each, "1", marks=pytest.mark.long) for each in (haproxy, nginx))]
 )
 def test_a_rolling_restart(balancer: Balancer, workers: str, record_property: Callable[[str, object], None]) -> None:
     """Every request is answered with 200, each replica ends with exit code 0, and the upstream hears of every look-up, once."""

@@ -47,13 +47,13 @@ class Plain(Campaign):
 def schema_of(folder: Path, examples: int, *, tokens: bool = True, repeatable: bool = True) -> Iterator[Any]:
     """Give the schema of a flag server in this process; in the end it has met nothing that it did not expect.
 
-    With `repeatable`, every variation of a valid body is sent, and wrong ones only by example: all wrong ones take minutes.
-    Without tokens variations tell nothing more.
+    With `repeatable`, bodies are sent by example. Else every variation of them is sent, too, which takes minutes. Without tokens
+    variations tell nothing more.
     """
     generation = {"max-examples": examples, "deterministic": repeatable, "mode": "all", "database": "none"}
     auth = {"auth": {"openapi": TOKENS}} if tokens else {}
-    coverage: dict[str, Any] = {"enabled": tokens, **({"generation": {"mode": "positive"}} if repeatable else {})}
-    config = schemathesis.Config.from_dict({"generation": generation, "checks": LENIENT, "phases": {"coverage": coverage}, **auth})
+    phases = {"coverage": {"enabled": tokens and not repeatable}}
+    config = schemathesis.Config.from_dict({"generation": generation, "checks": LENIENT, "phases": phases, **auth})
     with app_client(str(folder / "flags.db")) as client:
         try:
             schema = schemathesis.openapi.from_asgi("/docs/openapi.json", client.app, config=config)
@@ -79,8 +79,12 @@ def test_the_document_is_true(tmp_path: Path) -> None:
     assert {200, 400, 401} <= seen.all_statuses()
 
 
+@pytest.mark.long
 def test_without_a_token_nothing_is_told(tmp_path: Path) -> None:
-    """Without a token, only open routes answer; all others are 401, with any other fault except a body that is not JSON."""
+    """Without a token, only open routes answer; all others are 401, with any other fault except a body that is not JSON.
+
+    `tests/unit/server/api/test_routes.py` asks each route once.
+    """
     seen = found(tmp_path, 2, tokens=False)
     for label, counts in seen.statuses.items():
         assert "/api/" not in label or label.endswith("live.js") or set(counts) <= {400, 401, 415}, (label, counts)

@@ -135,10 +135,11 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(shared_url: str) -> Iterator[Scene]:
-    """Give a server with flags, on each kind of database. Each test leaves the flags as they were."""
-    with our_flag_server(database=shared_url, given=GIVEN) as server:
-        yield Scene(server, shared_url)
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """Give a server with flags. Each test leaves the flags as they were."""
+    database = str(tmp_path_factory.mktemp("sdks") / "flags.db")
+    with our_flag_server(database=database, given=GIVEN) as server:
+        yield Scene(server, database)
 
 
 def use(program: processes.Program, scene: Scene) -> None:

@@ -87,7 +87,7 @@ def test_from_the_keyboard(upstream: FakeUpstream, workers: str) -> None:
 
 def test_a_signal_to_all_processes(upstream: FakeUpstream) -> None:
     """SIGTERM to parent and workers together, as service managers send it, is one end with one grace period."""
-    env = {"FLAGSVC_WORKERS": "2", "FLAGSVC_SHUTDOWN_GRACE": "6"}
+    env = {"FLAGSVC_WORKERS": "2", "FLAGSVC_SHUTDOWN_GRACE": "3"}
     with our_proxy(upstream.url, **env) as proxy:
         os.killpg(proxy.program.process.pid, signal.SIGTERM)
         proxy.program.wait(lambda: readiness(proxy) == "draining", "failing its readiness")

@@ -1,4 +1,4 @@
-"""The source distribution: an installation without a matching wheel, from the archive alone.
+"""The source distribution. `test_container.py` installs from the archive, for the image is made so.
 
 The plain package alone, in its own environment: a proxy runs, and a feature that needs an extra names it.
 """
@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 import wheels
-from support.conforming import assert_answers_the_client_specification
 from support.fake_upstream import fake_upstream
 from support.processes import ROOT, Answer, answers, ask, clean_environment, free_port, proxy_environment, running, scratch
 
@@ -66,15 +65,6 @@ def test_the_page_of_the_package_has_links_that_work_anywhere(archive: Path) -> 
             kind, _, path = link.removeprefix(OURS).partition("/main/")
             assert kind == ("raw" if sign else "blob"), "a page that shows a picture is none"
             assert (ROOT / path).is_file(), path
-
-
-def test_what_is_installed_from_it_answers_the_client_specification(archive: Path) -> None:
-    """It runs interpreted, in an empty folder. test_container covers the compiled form: the image is made from the archive."""
-    with scratch() as empty:
-        pip("install", "--no-deps", "--no-build-isolation", "--target", empty / "lib", archive)
-        version = call(empty, sys.executable, "-m", "flagsvc", "--version", PYTHONPATH=str(empty / "lib"))
-        assert version.endswith("(interpreted)\n")
-        assert_answers_the_client_specification(empty / "lib")
 
 
 EXTRA_PACKAGES = {"alembic", "can_ada", "joserfc", "psycopg", "redis", "rich", "sqlalchemy", "yaml"}

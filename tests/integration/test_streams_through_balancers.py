@@ -60,7 +60,8 @@ def hear(listeners: dict[str, Listener]) -> set[str | None]:
     return {listener.version() for listener in listeners.values()}
 
 
-def test_balancers_as_they_come(upstream: FakeUpstream) -> None:
+@pytest.mark.parametrize("beats", [0, pytest.param(2, marks=pytest.mark.long)])
+def test_balancers_as_they_come(upstream: FakeUpstream, beats: int) -> None:
     """Events pass at once, and heartbeats keep a stream open in which nothing happens for longer than a balancer waits."""
     with our_proxy(upstream.url, **QUICK) as proxy, ExitStack() as stack:
         ports = {name: stack.enter_context(run(proxy)) for name, run in BALANCERS.items()}
@@ -78,11 +79,11 @@ def test_balancers_as_they_come(upstream: FakeUpstream) -> None:
             assert len(told) == 1 and not told & {None, *first}
             assert time.monotonic() - began < 1.0
             if number == 0:
-                assert [listener.beats() for listener in opened.values() for _ in range(2)] == [True] * 6
+                assert all(listener.beats() for listener in opened.values() for _ in range(beats))
         assert count(proxy, "opened_total") == len(opened)
 
 
-@pytest.mark.parametrize("balance", [nginx, haproxy])
+@pytest.mark.parametrize("balance", [haproxy, pytest.param(nginx, marks=pytest.mark.long)])
 def test_a_balancer_that_cuts(upstream: FakeUpstream, balance: Callable[..., AbstractContextManager[int]]) -> None:
     """A caller that comes back with the version that it knows misses nothing, and the proxy keeps no stream that was cut."""
     with our_proxy(upstream.url, **QUICK) as proxy, balance(proxy, limit_s=2) as port:

@@ -103,8 +103,11 @@ TRIES = 20
 """The most tries of a new token until it is let in; each waits as long as it is told."""
 
 
-@pytest.mark.parametrize("many", [False, True], ids=["one address", "many addresses"])
-@pytest.mark.parametrize(("route", "rate", "refused"), [("proxy", 200.0, "401"), ("validate", 30.0, "200")])
+@pytest.mark.parametrize(
+    ("many", "route", "rate", "refused"),
+    [(False, "proxy", 200.0, "401"), (True, "validate", 30.0, "200")],
+    ids=["of one address", "of many addresses"],
+)
 def test_a_flood_of_tokens(many: bool, route: str, rate: float, refused: str) -> None:
     """The upstream gets no more questions than the option allows; known callers are all answered; new tokens get in.
 

@@ -6,12 +6,10 @@ Every answer of an upstream is an event of the life cycle: its name, its transit
 from __future__ import annotations
 
 import gzip
-from typing import Any
 
 import pytest
 
 from flagsvc.core.clock import SystemClock
-from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.configuration.sources import HttpSource
 from flagsvc.proxy.upstream import Limits, Outbound, Trust, Upstream, download
 from flagsvc.testing import FakeClock, RecordingLog
@@ -73,20 +71,6 @@ async def test_a_download_sends_its_own_authorization_and_nothing_about_us() -> 
     assert [seen.target for seen in server.requests] == ["/flags.json?x=1", "/there"]
     assert server.requests[0].headers["authorization"] == "Bearer abc"
     assert not any(name.startswith("unleash") for name in server.requests[0].headers)
-
-
-@pytest.mark.parametrize(
-    ("answer", "kind"),
-    [(reply(404), "not-found"), (reply(200, b"<p>", content_type="text/html"), "document"), (then_reset(), "network")],
-)
-async def test_a_download_fails_with_a_kind(answer: Any, kind: str) -> None:
-    """A failed download has the same kinds of errors as the session."""
-    async with loopback() as server:
-        server.script(answer)
-        with pytest.raises(UpstreamError) as caught:
-            await get(server.url, None)
-    assert caught.value.kind == kind
-    assert "authorization" not in server.requests[0].headers
 
 
 async def get(url: str, authorization: str | None) -> bytes:

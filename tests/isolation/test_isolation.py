@@ -23,7 +23,7 @@ from flagsvc.proxy.generations import feeds, lookups
 from flagsvc.proxy.generations.setup import ProxySetup
 
 STEPS = int(os.environ.get("ISOLATION_STEPS", "4000"))
-SEEDS = range(int(os.environ.get("ISOLATION_SEEDS", "2")))
+SEEDS = range(int(os.environ.get("ISOLATION_SEEDS", "1")))
 GETS = ("/proxy", "/proxy/all", "/api/frontend", "/api/frontend/all", "/api/client/features", "/proxy/client/features")
 POSTS = ("/proxy", "/api/frontend", "/proxy/client/metrics", "/api/client/metrics", "/api/client/register", "/edge/validate")
 

@@ -40,6 +40,7 @@ from support.batch_scene import (
     without_ids,
 )
 from support.batch_trouble import spoil
+from support.same_inputs import examples
 
 NAMES = ("a", "b", "c-1", "D_d", "e.e")
 PARENTS = ("p", "q")
@@ -47,7 +48,7 @@ ENVIRONMENTS = ("development", "production")
 SEGMENTS = ("vip", "beta")
 FIELDS = ("region", "tier", "userId")
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=8)
-EXAMPLES = 25
+EXAMPLES = examples(25)
 
 
 def picks(pool: tuple[str, ...], most: int) -> st.SearchStrategy[list[str]]:

@@ -24,6 +24,7 @@ from flagsvc.engine.projects import restrict
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.api.wire_format import FrontendShape
 from support.evaluating import classes_of
+from support.same_inputs import examples
 from support.tagged import FIELDS, TEXTS, TIMES, custom, documents
 
 SHAPE = FrontendShape()
@@ -100,7 +101,7 @@ def in_projects(document: dict[str, Any]) -> dict[str, Any]:
     return document | {"features": features}
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(documents().map(in_projects), min_size=1, max_size=3), st.lists(contexts, min_size=1, max_size=8))
 def test_programs_answer_as_evaluations_do(course: Sequence[dict[str, Any]], asked: Sequence[Given]) -> None:
     """Whatever the documents and the contexts, and however small the memory, answers and faults are those without programs."""

@@ -15,6 +15,7 @@ from flagsvc.reasons.steps import WholeExplanation
 from flagsvc.reasons.unfolded import Unfolded
 from flagsvc.reasons.whole import explain_whole
 from fuzzing.documents import CONTEXTS, patched
+from support.same_inputs import examples
 from support.whole import check_whole
 
 NOW_MS = 1_763_700_000_000.0
@@ -29,7 +30,7 @@ MARKED = Context(
 """A context whose values no document has."""
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(document=patched(), seed=st.integers(0, 2**62 - 1), fold=st.booleans())
 def test_any_document(document: Any, seed: int, fold: bool) -> None:
     """Odd documents are refused as by the compiler, or every toggle comes out as in the evaluation."""
@@ -46,7 +47,7 @@ def sentences(explanation: WholeExplanation) -> list[str]:
     return [step.words for root in explanation.steps for step in root.walk()]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(document=patched(), seed=st.integers(0, 2**62 - 1))
 def test_no_sentence_has_anything_of_a_context(document: Any, seed: int) -> None:
     """The sentences are the same for every context, without any of its values. The values are only in fields of steps."""

@@ -16,6 +16,7 @@ from flagsvc.engine.context import Context
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration import Preparer
 from flagsvc.proxy.configuration.prepare import PreparedDocument, decode
+from support.same_inputs import examples
 from support.tagged import constraints, mixed, simple
 
 NAMES = ["a", "b", "c", "d", "e", "Ω"]
@@ -100,7 +101,7 @@ def answers(snapshot: Snapshot) -> list[object]:
 
 
 @given(course=courses(), budget=st.sampled_from([1, 500, 10**9]), fold=st.booleans(), project=st.sampled_from([None, "p"]))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_compiling_what_changed_is_compiling_everything(
     course: list[Document], budget: int, fold: bool, project: str | None
 ) -> None:
@@ -122,7 +123,7 @@ def test_compiling_what_changed_is_compiling_everything(
 
 
 @given(course=courses(), turns=st.lists(st.integers(0, 2), max_size=60))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_two_documents_can_be_compiled_at_the_same_time(course: list[Document], turns: list[int]) -> None:
     """A bootstrap document may arrive while the upstream answers: each document compiles as it would alone."""
     compiler = Compiler(CompileOptions())
@@ -178,7 +179,7 @@ def outcome(compiled: Callable[[], Compiled | PreparedDocument]) -> object:
 
 
 @given(text=st.sampled_from(SPELLINGS), cuts=st.lists(cuts, max_size=3))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_any_bytes_come_out_the_same_in_slices_and_as_a_whole(text: bytes, cuts: list[tuple[float, int, bytes]]) -> None:
     """A damaged document is refused for the same reason, or read in the same way."""
     for share, gone, put in cuts:

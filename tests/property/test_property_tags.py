@@ -26,6 +26,7 @@ from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.testing import RecordingLog
+from support.same_inputs import examples
 from support.tagged import GeneratedRequest, asks, custom, documents, neighbours, sequences
 
 
@@ -126,7 +127,7 @@ class CountingSnapshot(Snapshot):
         return super().named(context, names, shape)
 
 
-often = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+often = settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @often
@@ -148,7 +149,7 @@ def test_no_tag_stands_for_two_answers(document: dict[str, Any], other: dict[str
                 assert judge.bodies(ask) == {answer.body}
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(documents(), asks())
 def test_no_tag_stands_for_two_neighbours(document: dict[str, Any], ask: GeneratedRequest) -> None:
     """For any single change of a request, the tag changes if the answer does, and both are those of an evaluation."""

@@ -15,6 +15,7 @@ from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import Reporter, UnsentUsage, UsageCounters
 from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS, unpack
 from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingLog, RecordingUpstream
+from support.same_inputs import examples
 
 NAMES = ("a", "b", "c")
 EVERY_MS = 1000
@@ -94,7 +95,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.lists(STEPS, max_size=40))
 def test_every_count_is_somewhere(steps: list[tuple[str, int, object]]) -> None:
     """A count is sent, or waits in memory or storage; a kill loses only counts in the memory of one process."""

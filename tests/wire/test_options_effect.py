@@ -1,15 +1,16 @@
 """Each option does what it says, however it is given: by variable, alias, file, flag and in code.
 
 Each row of the tables in `option_rows_*.py` says what is seen from outside when an option has a value, and what
-when it is not given; the two differ, so an option that is ignored fails here.
+when it is not given; the two differ, so an option that is ignored fails here. All ways to give it make the same options.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import option_rows_callers as callers
 import option_rows_inside as inside
@@ -23,9 +24,10 @@ from flagsvc import ConfigurationError
 from flagsvc.settings.options import OPTIONS
 from flagsvc.settings.table import BY_NAME
 from support.processes import free_port
-from support.scene import document, scene
+from support.scene import Scene, document, scene
 
 SECONDS = 60.0
+T = TypeVar("T")
 ROWS: tuple[Row, ...] = (
     *upstream.REQUIRED,
     *upstream.LISTENING,
@@ -43,47 +45,71 @@ ROWS: tuple[Row, ...] = (
     *inside.LOGGING,
     *inside.EXPERIMENTAL,
 )
+OF_THE_REFERENCE = "UNLEASH_URL"
+"""With this variable, the default of another option is that of the reference: `tests/unit/settings/test_load.py`."""
 FIRST = {row.name: row for row in reversed(ROWS)}
 
 
-def cases() -> Iterator[Any]:
-    """Give each row with each way to set its option."""
-    for number, row in enumerate(ROWS):
-        ways = list(row.ways()) if row is FIRST[row.name] else list(dict.fromkeys((next(row.ways()), CODE)))
-        for way in ways:
-            yield pytest.param(row, way, id=f"{number}-{row.name}-{way}")
+def numbered(rows: Sequence[Row]) -> list[Any]:
+    """Return rows as cases with names."""
+    return [pytest.param(row, id=f"{number}-{row.name}") for number, row in enumerate(rows)]
 
 
-def defaults() -> Iterator[Any]:
-    """Give each row with each way of not giving its option."""
-    for number, row in enumerate(ROWS):
-        for way in (DEFAULT, DEFAULT_IN_CODE):
-            yield pytest.param(row, way, id=f"{number}-{row.name}-{way}")
-
-
-async def seen(row: Row, way: str, folder: Path) -> object:
-    """Return what is seen of a row's option when it is given in this way."""
+@asynccontextmanager
+async def around_row(row: Row, folder: Path) -> AsyncIterator[Scene]:
+    """Give the surroundings of a row, with its files and features."""
     for name, text in {**CERTIFICATES, **row.files}.items():
         (folder / name).write_text(text)
     async with scene(folder, tls=row.tls) as around:
         if row.features:
             around.served = document(*row.features)
+        yield around
+
+
+async def seen(row: Row, way: str, folder: Path) -> object:
+    """Return what is seen of a row's option when it is given in this way."""
+    async with around_row(row, folder) as around:
         try:
             return await row.look(around, given(row, way, around, free_port()))
         except ConfigurationError as error:
             return named_in(error)
 
 
-@pytest.mark.parametrize(("row", "way"), list(cases()))
-def test_the_option_is_seen(row: Row, way: str, tmp_path: Path) -> None:
-    """Given in this way, the option does what its row says."""
-    assert asyncio.run(asyncio.wait_for(seen(row, way, tmp_path), SECONDS)) == row.seen
+async def made(row: Row, ways: Sequence[str], folder: Path) -> list[object]:
+    """Return the options that each of some ways makes, or what is wrong with them."""
+    port, found = free_port(), list[object]()
+    async with around_row(row, folder) as around:
+        for way in ways:
+            try:
+                found.append(given(row, way, around, port))
+            except ConfigurationError as error:
+                found.append(named_in(error))
+    return found
 
 
-@pytest.mark.parametrize(("row", "way"), list(defaults()))
-def test_the_default_is_seen(row: Row, way: str, tmp_path: Path) -> None:
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of asynchronous work, which is bounded in time."""
+    return asyncio.run(asyncio.wait_for(work, SECONDS))
+
+
+@pytest.mark.parametrize("row", numbered(ROWS))
+def test_the_option_is_seen(row: Row, tmp_path: Path) -> None:
+    """Given in the first way, the option does what its row says."""
+    assert run(seen(row, next(row.ways()), tmp_path)) == row.seen
+
+
+@pytest.mark.parametrize("row", numbered(ROWS))
+def test_the_default_is_seen(row: Row, tmp_path: Path) -> None:
     """Not given, the option has the default of its row."""
-    assert asyncio.run(asyncio.wait_for(seen(row, way, tmp_path), SECONDS)) == row.unset
+    assert run(seen(row, DEFAULT, tmp_path)) == row.unset
+
+
+@pytest.mark.parametrize("row", numbered(ROWS))
+def test_every_way_makes_the_same_options(row: Row, tmp_path: Path) -> None:
+    """So what is seen of an option in one way is seen in every other way, and its default in code is the default elsewhere."""
+    for ways in ([way for way in row.ways() if way != OF_THE_REFERENCE], [DEFAULT, DEFAULT_IN_CODE]):
+        first, *others = run(made(row, ways, tmp_path))
+        assert others == [first] * len(others)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}={row.written or 'object'}")

@@ -1,8 +1,7 @@
 """The whole proxy towards its upstream server, over sockets: one test for each rule (behaviour: Towards the upstream
 server).
 
-What a single session sends is in `tests/integration/test_upstream_wire*.py`, failures and bad documents are in
-`test_upstream_failures.py`.
+What a single session sends, and what follows from failures and bad documents, is in `tests/integration/test_upstream_wire*.py`.
 """
 
 from __future__ import annotations

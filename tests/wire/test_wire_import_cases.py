@@ -34,9 +34,15 @@ def without_words(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def scene(shared_url: str) -> Iterator[Scene]:
-    """Give what makes the database of each kind new again for each case."""
-    with scene_of(shared_url) as made:
+def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Give a database for all cases: `test_store_batch_validate.py` reads both kinds."""
+    return f"sqlite:///{tmp_path_factory.mktemp('cases') / 'flags.db'}"
+
+
+@pytest.fixture(scope="module")
+def scene(database: str) -> Iterator[Scene]:
+    """Give what makes the database new again for each case."""
+    with scene_of(database) as made:
         yield made
 
 
@@ -50,11 +56,11 @@ def ask(database: str, case: Mapping[str, Any]) -> Answer:
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_recorded_answers(path: Path, shared_url: str, scene: Scene) -> None:
+def test_recorded_answers(path: Path, database: str, scene: Scene) -> None:
     """Status, body and its type are the recorded ones; of a 401 status, name and form, and its words name no other product."""
     case = json.loads(path.read_text())
     scene.renew()
-    answer, then = ask(shared_url, case), case["then"]
+    answer, then = ask(database, case), case["then"]
     body = answer.json()
     if case["name"] in TOKEN_FIRST:
         assert (answer.status, set(body)) == (TOKEN_FIRST[case["name"]], {"message"})

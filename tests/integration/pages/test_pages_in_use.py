@@ -1,25 +1,28 @@
-"""Pages in use, in a real browser: a server that hangs, a session that ends, two tabs, the way back, and what is read aloud."""
+"""Pages in use, in a real browser: a server that hangs or is away, the end of a session, two tabs, and what is read aloud."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.balancers import nginx_as
 from support.browser import Browser, browser
-from support.flagservers import BACKEND_SECRET, OurFlagServer, our_flag_server
+from support.flagservers import BACKEND_SECRET, FILE, OurFlagServer, our_flag_server
 from support.page_faults import LOOKS, check_page
 from support.person import Person, Way, sign_in
-from support.processes import ask
+from support.processes import ask, flagsvc, running
 from support.reading import read_aloud
 
 pytestmark = pytest.mark.programs
 PLAN = {"name": "plan", "legalValues": [{"value": "team"}, {"value": "business"}]}
 GIVEN: dict[str, Any] = {
-    "features": [{"name": name} for name in ("hung", "long", "new", "old", "twice", "read", "forced", "web-1", "web-2")],
+    "features": [{"name": name} for name in ("away", "hung", "long", "new", "old", "twice", "read", "forced", "web-1", "web-2")],
     "segments": [{"name": "beta", "constraints": [{"contextName": "plan", "operator": "IN", "values": ["team"]}]}],
     "contextFields": [PLAN],
     "tagTypes": [{"name": "team"}],
@@ -98,7 +101,7 @@ def press_both(page: Browser, server: OurFlagServer, name: str) -> None:
     page.run(f"document.querySelector('[name=name]').value = 'made-{name}'")
 
 
-def test_a_hang_of_four_seconds(server: OurFlagServer, page: Browser) -> None:
+def test_a_short_hang(server: OurFlagServer, page: Browser) -> None:
     """The button is seen to be busy, and takes no second press. When the server goes on, what was pressed is done once."""
     buttons = (SWITCH.format("hung"), CREATE)
     press_both(page, server, "hung")
@@ -106,7 +109,7 @@ def test_a_hang_of_four_seconds(server: OurFlagServer, page: Browser) -> None:
         for tab, button in enumerate(buttons):
             page.take(tab)
             page.run(f"window.pressed = {button}; pressed.click()")
-        page.run("new Promise((done) => setTimeout(done, 4000))")
+        page.run("new Promise((done) => setTimeout(done, 1000))")
         for tab in (0, 1):
             page.take(tab)
             page.wait_for("getComputedStyle(pressed).opacity === '0.55' && pressed.ariaDisabled === 'true'")
@@ -153,6 +156,85 @@ def test_a_hang_of_thirty_seconds(server: OurFlagServer, page: Browser) -> None:
     for tab in (0, 1):
         page.take(tab)
         page.call("Page.removeScriptToEvaluateOnNewDocument", identifier=scripts[tab])
+
+
+NOT_SWITCHED = f"{SAID} === 'Not switched: the server did not answer. Try again.'"
+ONE_FLAG = {"features": [{"name": "new"}]}
+
+
+@contextmanager
+def offline(page: Browser) -> Iterator[None]:
+    """Have the browser reach no server until the block ends."""
+    network = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.call("Network.emulateNetworkConditions", offline=True, **network)
+    try:
+        yield
+    finally:
+        page.call("Network.emulateNetworkConditions", offline=False, **network)
+
+
+def check(page: Browser, width: int) -> None:
+    """Fail for what is wrong with a page, but for what the browser says about a server that does not answer."""
+    page.events.clear()
+    check_page(page, width)
+
+
+def test_a_switch_without_an_answer(server: OurFlagServer, page: Browser) -> None:
+    """Offline, a sentence at the switch says that it is not switched, also at one that asks. The next press is taken."""
+    show(page, server, "/flags?q=away")
+    switch = SWITCH.format("away")
+    asking = switch.replace("development", "production")
+    with offline(page):
+        page.run(f"{asking}.click()")
+        page.wait_for(NOT_SWITCHED)
+        page.run("document.querySelector('.unsent').remove()")
+        page.run(f"{switch}.click()")
+        page.wait_for(NOT_SWITCHED)
+        assert page.run(f"{switch}.nextElementSibling.className") == "problem unsent"
+        check(page, 1200)
+    page.run(f"{switch}.click()")
+    page.wait_for(f"{switch}.ariaChecked === 'true' && {SAID} === ''")
+    for _ in range(2):
+        page.run(f"{asking}.click()")
+        page.wait_for("location.pathname.endsWith('/flags/away/production/switch')")
+        page.run("history.back()")
+        page.wait_for("location.pathname.endsWith('/flags') && document.readyState === 'complete'")
+        page.wait_for("document.querySelector('[data-busy]') === null")
+
+
+def test_a_server_that_restarts_under_an_open_page(tmp_path: Path) -> None:
+    """The page says that it reconnects, and no more once the server is back. It then lives on: its switches work."""
+    switch = SWITCH.format("new")
+    with browser() as page:
+        page.call("Page.addScriptToEvaluateOnNewDocument", source=FAST)
+        with our_flag_server(given=ONE_FLAG, folder=tmp_path) as server:
+            sign_in(page, server.root, "/flags")
+            page.wait_for(f"{LIVE} && {STRIP} === ''")
+            page.run("window.mark = 1")
+            port = server.root.rpartition(":")[2]
+        page.wait_for(f"{STRIP}.startsWith('Reconnecting')")
+        check(page, 320)
+        command = [*flagsvc(), "server", "--host", "127.0.0.1", "--port", port]
+        with running("again", command, env={"FLAGSVC_DATABASE_URL": str(tmp_path / FILE)}, folder=tmp_path):
+            page.wait_for(f"{STRIP} === '' && {LIVE}")
+            before = page.run(f"{switch}.ariaChecked")
+            page.run(f"{switch}.click()")
+            page.wait_for(f"{switch}.ariaChecked !== '{before}'")
+            assert page.run("window.mark") == 1
+
+
+def test_a_server_that_is_away_behind_a_gateway() -> None:
+    """The gateway answers in its place with 502. The page and the switch say that the server does not answer."""
+    with ExitStack() as running_server, browser() as page:
+        page.call("Page.addScriptToEvaluateOnNewDocument", source=FAST)
+        server = running_server.enter_context(our_flag_server(given=ONE_FLAG))
+        with nginx_as(f"    server {server.root.removeprefix('http://')};", "/health") as port:
+            sign_in(page, f"http://127.0.0.1:{port}", "/flags")
+            page.wait_for(LIVE)
+            running_server.close()
+            page.run(f"{SWITCH.format('new')}.click()")
+            page.wait_for(NOT_SWITCHED)
+            page.wait_for(f"{STRIP}.startsWith('Reconnecting')")
 
 
 SIGN_IN = "Sign in in a new tab, and press again"
@@ -255,6 +337,12 @@ def test_a_session_that_ends_in_a_form_without_script(server: OurFlagServer, pag
     person.follow("main form button.main")
     page.wait_for("location.pathname === '/ui/flags/made-again'")
     assert server.admin(f"{FLAGS}/made-again")["description"] == 'typed "once"'
+
+
+def test_no_page_has_words_for_programs(server: OurFlagServer, page: Browser) -> None:
+    """The address of a button has a page in words for people."""
+    show(page, server, "/flags/new/development/on")
+    assert "belongs to a button" in page.run("document.querySelector('.problem').innerText")
 
 
 def test_two_tabs(server: OurFlagServer, page: Browser) -> None:

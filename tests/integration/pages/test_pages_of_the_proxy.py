@@ -54,7 +54,7 @@ def check_every_page(address: str, page: Browser, width: int) -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize(("look", "width"), [("light", 320), ("dark", 1200)])
+@pytest.mark.parametrize(("look", "width"), [("light", 320), pytest.param("dark", 1200, marks=pytest.mark.long)])
 def test_every_page_in_a_browser(tmp_path: Path, look: str, width: int) -> None:
     """No page has a complaint, asks another host, runs a name as a script, breaks a rule of accessibility, or is too wide."""
     with desk(tmp_path) as (_, address), browser() as page:

@@ -24,6 +24,8 @@ from support.flagservers import BACKEND_SECRET, USER_SECRET, our_flag_server
 from support.processes import ROOT, ask
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def store(store: Store) -> Store:

@@ -11,6 +11,8 @@ from flagsvc.server.store.store import Store
 from support.cli_helpers import Called, Flagsvc
 from support.guides import block
 
+pytestmark = pytest.mark.one_database
+
 APPLY = ("seed", "apply")
 SEED = """
 environments: [{name: production, type: production}]

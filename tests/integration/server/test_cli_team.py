@@ -21,6 +21,8 @@ from flagsvc.testing import RecordingLog
 from support.cli_helpers import Flagsvc
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def store(store: Store) -> Store:

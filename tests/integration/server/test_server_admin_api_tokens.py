@@ -12,6 +12,8 @@ from sqlalchemy import select
 from flagsvc.server.store.schema import METADATA
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, FRONTEND_SECRET, USER_SECRET, VIEWER_SECRET, AppClient
 
+pytestmark = pytest.mark.one_database
+
 PATH = "/api/admin/api-tokens"
 INVALID = (
     "Request validation failed: your request body or params contain invalid data. Refer to the `details` list for more information."

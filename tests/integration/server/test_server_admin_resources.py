@@ -12,6 +12,8 @@ from support.admin_call_rows import STRATEGIES
 from support.flagservers import EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client
 from support.server_pair import GIVEN, MEMBER_SECRET, OWNER_SECRET, OurServer
 
+pytestmark = pytest.mark.one_database
+
 ADMIN = "/api/admin"
 SEGMENT = {"name": "beta", "constraints": []}
 TAG = {"type": "simple", "value": "red"}

@@ -11,6 +11,8 @@ from sqlalchemy import select
 from flagsvc.server.store.schema import events
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient
 
+pytestmark = pytest.mark.one_database
+
 PATH = "/api/admin/user"
 TOKENS = f"{PATH}/tokens"
 END = "2030-01-01T00:00:00Z"

@@ -33,6 +33,8 @@ from support.deltas import Listener, Twin
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, AppClient
 from support.stored_flags import Flags
 
+pytestmark = pytest.mark.one_database
+
 DELTA, STREAM, FEATURES = "/api/client/delta", "/api/client/streaming", "/api/client/features"
 ONE_PROJECT = "default:development.of-one-project"
 OF_PRODUCTION = "*:production.of-production"

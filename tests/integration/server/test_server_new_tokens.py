@@ -24,6 +24,8 @@ from flagsvc.testing import FakeClock, RecordingLog
 from support.flagservers import AppClient, app_client
 from support.planting import plant
 
+pytestmark = pytest.mark.one_database
+
 PERSONAL_SECRET, BACKEND, FRONTEND = "user:new-secret", "*:development.new-backend", "*:development.new-frontend"
 MADE = {
     "users": [{"name": "new", "rootRole": "editor"}],

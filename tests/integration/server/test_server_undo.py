@@ -14,6 +14,8 @@ from flagsvc.server.store.schema import events
 from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient
 from support.page_scene import Visitor
 
+pytestmark = pytest.mark.one_database
+
 EVENTS = "/api/admin/events"
 FEATURES = "/api/admin/projects/default/features"
 FLAG = f"{FEATURES}/a"

@@ -420,6 +420,7 @@ def test_every_row_is_tried() -> None:
     assert {row.type for row in ROWS if row.subject is not None} == {*TRIALS, BY_A_SEED}
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("names", by_server(TRIALS), ids=lambda names: names[0])
 def test_undo_and_redo(scene: Scene, names: Sequence[str]) -> None:
     """After a change and its undo all is as before; its redo and the undo of that are as exact.
@@ -457,6 +458,7 @@ def assert_later_change_is_named(scene: Scene, event: object, action: str) -> No
     assert int(number) in {each["id"] for each in found}
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("names", by_server(TOGETHER), ids=lambda names: names[0])
 def test_undo_and_redo_of_an_action(scene: Scene, names: Sequence[str]) -> None:
     """What was done together is undone together, also where several events tell of the same."""
@@ -486,6 +488,7 @@ def test_a_kind_without_undo_says_why(row: EventKind) -> None:
     assert reason[0].isupper() and reason[-1].isalnum() and ". " not in reason
 
 
+@pytest.mark.one_database
 def test_the_reason_is_told(scene: Scene) -> None:
     """A user who was made stays: the answer is 409 with the sentence, and the history shows it."""
     scene.do([post("/api/admin/user-admin", {"username": "newcomer", "rootRole": 3})])
@@ -494,6 +497,7 @@ def test_the_reason_is_told(scene: Scene) -> None:
     assert (answer.status, answer.json()["message"]) == (409, f"This cannot be undone: {KINDS['user-created'].undo}")
 
 
+@pytest.mark.one_database
 def test_undo_of_an_archived_project(scene: Scene) -> None:
     """A seed can archive a project. The undo revives it with an event, so that the undo can be undone."""
     before = scene.state()
@@ -507,6 +511,7 @@ def test_undo_of_an_archived_project(scene: Scene) -> None:
     assert scene.state() == after
 
 
+@pytest.mark.one_database
 def test_undo_of_a_role_that_a_seed_gave(scene: Scene) -> None:
     """A seed gives roles in projects, too; each has its event."""
     before = scene.state()
@@ -519,6 +524,7 @@ def test_undo_of_a_role_that_a_seed_gave(scene: Scene) -> None:
     assert scene.state() == after
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("name", OBSTACLES)
 def test_what_stands_in_the_way_is_told(scene: Scene, name: str) -> None:
     """Nothing is taken away that an event does not tell of; the message says what it is."""

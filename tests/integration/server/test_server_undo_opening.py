@@ -10,6 +10,8 @@ import pytest
 from support.flagservers import BACKEND_SECRET, AppClient, app_client
 from support.page_scene import Visitor
 
+pytestmark = pytest.mark.one_database
+
 EVENTS = "/api/admin/events"
 P = "/api/admin/projects/default"
 FLAG = f"{P}/features/a"

@@ -19,6 +19,8 @@ from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, USER_SECRET, AppCli
 from support.receivers import ADDONS, MovingClock, Receiver, add_flags, add_webhook, deliveries, receiving, sending, states
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.one_database
+
 CLOCK = MovingClock
 
 

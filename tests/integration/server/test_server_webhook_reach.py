@@ -13,6 +13,8 @@ from support.flagservers import AppClient, OurFlagServer, app_client, our_flag_s
 from support.receivers import ADDONS, MovingClock, Receiver, add_flags, add_webhook, deliveries, sending, states
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.one_database
+
 CLOCK = MovingClock
 DEFAULT = next(row.kind.parse(row.default) for row in SERVER_OPTIONS if row.name == "webhookNetworks")
 FORMS = ("2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "localhost", "0.0.0.0")

@@ -297,6 +297,7 @@ ODD_VARIANTS = [
 """Variants that earlier versions took from seeds or by PATCH."""
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("table", ["feature_environments", "strategies"])
 def test_variants_of_an_older_version(client: AppClient, table: str) -> None:
     """A backup with variants that this version refuses restores. Clients get the same variants, and all reads work."""
@@ -311,6 +312,7 @@ def test_variants_of_an_older_version(client: AppClient, table: str) -> None:
         assert restored(store, backup_of(store), replace=True).notes == []
 
 
+@pytest.mark.one_database
 def test_a_payload_that_is_none(client: AppClient) -> None:
     """A variant without a payload does not get one."""
     store = client.server.store
@@ -328,6 +330,7 @@ def draw(variants: list[dict[str, object]], number: int) -> object:
     return answer["name"], (answer.get("payload") or {}).get("value", "")
 
 
+@pytest.mark.one_database
 def test_a_webhook_of_an_older_version(client: AppClient) -> None:
     """A webhook that this version refuses comes back disabled, with a reason that shows no secret; all else as it was."""
     store = client.server.store
@@ -339,6 +342,7 @@ def test_a_webhook_of_an_older_version(client: AppClient) -> None:
     assert (row["enabled"], row["parameters"]) == (False, parameters)
 
 
+@pytest.mark.one_database
 def test_a_line_of_many_values(client: AppClient) -> None:
     """A small file that unpacks to a line of many lists is refused before most of it is unpacked, and before it is read."""
     lines = gzip.decompress(backup_of(client.server.store).getvalue()).splitlines(keepends=True)
@@ -351,6 +355,7 @@ def test_a_line_of_many_values(client: AppClient) -> None:
     assert made.tell() < len(made.getvalue()) / 4
 
 
+@pytest.mark.one_database
 def test_deep_nesting(client: AppClient) -> None:
     """A line that is nested too deeply to be read is refused."""
     lines = gzip.decompress(backup_of(client.server.store).getvalue()).splitlines(keepends=True)

@@ -21,6 +21,8 @@ from flagsvc.server.store.seed.wanted import apply_wanted, plan_seed
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import RecordingLog
 
+pytestmark = pytest.mark.one_database
+
 WHO = Actor(-1, "tester (command line)", root_role="admin")
 CART: dict[str, Any] = {"feature": "cart", "environment": "production"}
 ROLLOUT = CART | {"name": "flexibleRollout", "parameters": {"rollout": "5"}}

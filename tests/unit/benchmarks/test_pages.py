@@ -8,35 +8,19 @@ The plots: well-formed, all points inside, logarithmic axes if requested.
 from __future__ import annotations
 
 import getpass
-import json
 import re
 import shutil
 import socket
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 
 import engine
-from harness import goals, pages, plots, readme, results, svg
+from harness import goals, pages, plots, results
 from harness.goals import MET, MISSED, MUST, UNKNOWN
 from harness.page_tasks import OUR_TASKS, THEIR_TASKS, Click, Task, Write
 from harness.results import EDGE_ONE, EQUAL, OURS, Results
-from harness.svg import Axis, Line
 from support.bench_scene import cell, sample
-
-
-def test_raw_results_are_read_as_written(tmp_path: Path) -> None:
-    """The page can be written again from the raw file alone."""
-    results.write(sample(), tmp_path / "proxy.json")
-    assert results.read(tmp_path / "proxy.json") == sample()
-
-
-def test_the_verdicts_on_the_limit_are_counted() -> None:
-    """A run whose limit is missed says so in its first line."""
-    found = sample()
-    others = sum(each.state == goals.MISSED for each in [*goals.ratios(found), *goals.rest(found)])
-    assert f" {others + 1} **not met**" in pages.goal_tables(found)[0]
 
 
 def test_what_is_missing_is_said() -> None:
@@ -50,28 +34,6 @@ def test_what_is_missing_is_said() -> None:
     assert "- Left out: Edge: Rust (cargo) is not installed" in text
     assert "- **Failed**: ours: something" in text
     assert "| 1,000 | 20.0 +5 % | 25.0 +5 % | 1,000 +5 % | – | 40.0 | – |" in text
-
-
-def test_what_a_page_says_of_its_run() -> None:
-    """The page says that the figures of a quick run are rough, and whether answers came from the cache."""
-    found = sample()
-    assert "quick run" not in pages.page(found)
-    found.about["quick"] = True
-    assert "quick run" in pages.page(found)
-    found = sample()
-    assert "our cache" not in pages.page(found)
-    found.cells[0].cached, found.cells[1].cached = 0.002, 0.012
-    assert "in the 200s of the matrix: at most 1.2 %" in pages.page(found)
-
-
-def test_old_edges_carry_their_sentence() -> None:
-    """Every table with a ratio against an old Edge says that newer ones are faster; none against a new one does."""
-    found = sample()
-    text = pages.page(found)
-    tables = [block for block in text.split("\n\n") if EDGE_ONE in block and block.startswith("| flags")]
-    assert text.count(goals.NEWER) >= len(tables) + 1
-    found.about["versions"]["Unleash Edge"] = "20.4.1"
-    assert goals.NEWER not in pages.page(found)
 
 
 def test_the_kept_pages_and_pictures_are_of_the_kept_run(tmp_path: Path) -> None:
@@ -88,30 +50,6 @@ def test_the_kept_pages_and_pictures_are_of_the_kept_run(tmp_path: Path) -> None
     drawings = plots.all_of(run)
     assert "cost.svg" in drawings
     assert {name: (kept / name).read_text() for name in drawings} == drawings
-
-
-def test_the_readme_of_a_run_that_is_incomplete() -> None:
-    """Missing figures are dashes with a note, an old Edge gets a note, and without equal shape there are no ratios."""
-    found = sample()
-    assert readme.table(found).endswith(f"\n\n– is a figure that this run did not measure.\n\n{goals.NEWER}")
-    found.cells = [each for each in found.cells if each.server != EQUAL]
-    assert "| CPU, 10 flags | – | 200 µs | 50 µs | 10 µs | 11 µs |" in readme.table(found).splitlines()
-
-
-def test_files_are_written(tmp_path: Path) -> None:
-    """The page names the plots that are beside it, and no others. The figures of the engine have a file of their own."""
-    found = sample()
-    found.engine = {"compiled": {"10": {"evaluate": 0.5, "compile": 85.2, "refresh": 30.3}}, "interpreted": None}
-    printed = pages.write(found, tmp_path)
-    assert json.loads((tmp_path / "engine.json").read_text()) == {"about": found.about, "microseconds": found.engine}
-    assert "| 10 | 0.5 | 85.2 | 30.3 |" in (tmp_path / "engine.md").read_text()
-    text = (tmp_path / "proxy.md").read_text()
-    drawn = {path.name for path in tmp_path.glob("*.svg")}
-    assert drawn == set(plots.all_of(sample()))
-    assert drawn == {
-        name for name in [*plots.COSTS, "users.svg", "memory.svg", "refresh.svg", "latency-100.svg"] if f"({name})" in text
-    }
-    assert "not met" in printed
 
 
 def test_nothing_names_this_machine(tmp_path: Path) -> None:
@@ -214,45 +152,3 @@ def test_why_there_is_no_figure_against_an_edge() -> None:
     assert states(results)[goals.OLD] == ("Edge 20.4.1 was measured instead", UNKNOWN)
     del results.about["versions"]["Unleash Edge"]
     assert states(results)[goals.OLD] == ("no Edge was measured", UNKNOWN)
-
-
-def test_nothing_measured_is_nothing_known() -> None:
-    """Without figures every goal is unknown. A figure that is the goal meets it."""
-    assert "Not measured." in pages.page(Results(about=sample().about))
-    assert goals.judge(21, 16, 21) == MET
-    assert {each.state for each in [*goals.ratios(Results()), *goals.rest(Results())]} == {UNKNOWN}
-    assert {each.state for each in goals.limits(Results())} == {UNKNOWN}
-
-
-SPACE = "{http://www.w3.org/2000/svg}"
-FLAGS, COST = Axis("flags"), Axis("µs")
-
-
-def drawn(lines: list[Line], x: Axis = FLAGS, y: Axis = COST) -> ElementTree.Element:
-    """Return a chart, parsed."""
-    return ElementTree.fromstring(svg.chart("cost & <more>", lines, x, y))
-
-
-def texts(root: ElementTree.Element) -> list[str]:
-    """Return all texts."""
-    return [each.text or "" for each in root.iter(f"{SPACE}text")]
-
-
-def places(root: ElementTree.Element) -> list[tuple[float, float]]:
-    """Return the positions of the dots."""
-    return [(float(each.attrib["cx"]), float(each.attrib["cy"])) for each in root.iter(f"{SPACE}circle")]
-
-
-def test_names_are_escaped_and_shown() -> None:
-    """Title, axes and lines show their names, with any characters. Without points there are axes only."""
-    found = texts(drawn([Line("a < b", [(1, 1), (10, 10)])]))
-    assert {"cost & <more>", "flags", "µs", "a < b"} <= set(found)
-    assert places(drawn([])) == []
-
-
-@pytest.mark.parametrize("points", [[(5000.0, 7.3)], [(10.0, 0.02), (5000.0, 54321.0)], [(1.0, 1.0), (1.0, 1.0)]])
-def test_everything_is_inside(points: list[tuple[float, float]]) -> None:
-    """No dot leaves the area between the axes, for one point as for seven decades. The kept pictures hold the scales."""
-    for x, y in places(drawn([Line("a", points)])):
-        assert svg.LEFT <= x <= svg.WIDTH - svg.RIGHT
-        assert svg.TOP <= y <= svg.HEIGHT - svg.BOTTOM

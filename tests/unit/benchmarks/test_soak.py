@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ import soak
 from harness import hostile, prepared
 from harness.flapping import SERVED, Flapping, used
 from harness.prepared import Form
-from harness.servers import EDGE, FAMILY, MOUNTED
+from harness.servers import FAMILY
 from harness.trend import trend
 from support.aio import until
 from support.loopback import Request
@@ -54,12 +53,6 @@ def test_strangers_send_whole_requests(tmp_path: Path) -> None:
         head, end, body = each.partition(b"\r\n\r\n")
         assert end and head.isascii() and b"\n" not in head.replace(b"\r\n", b"")
         assert b"\r\n" not in head or (f"Content-Length: {len(body)}".encode() in head) == bool(body)
-
-
-def test_words_are_new() -> None:
-    """What may become a label never comes twice."""
-    rng = random.Random(1)
-    assert len({hostile.word(rng) for _ in range(1000)}) == 1000
 
 
 def request(method: str, path: str, body: bytes = b"") -> Request:
@@ -126,15 +119,6 @@ def test_where_the_page_goes() -> None:
     assert soak.arguments(["--minutes", "1"]).output == soak.ROOT / ".cache" / "bench"
 
 
-def test_callers_ask_in_every_way() -> None:
-    """The requests include lists, all, look-ups by name, health checks and metrics."""
-    requests = [soak.caller(FAMILY, {"Host": "x", "Authorization": "k"}, at, NAMES[:20]) for at in range(200)]
-    assert {kind for kind, _ in requests} == {prepared.EVALUATION, soak.METRICS, prepared.HEALTH, soak.NAMED}
-    assert {content.split()[1].split(b"?")[0] for _, content in requests} == {
-        b"/proxy", b"/proxy/all", b"/proxy/health", b"/proxy/client/metrics",
-    }  # fmt: skip
-
-
 NAMES = [feature["name"] for feature in documents.document(350)["features"]]
 
 
@@ -181,11 +165,3 @@ def test_query_and_body_say_the_same() -> None:
     assert "properties[plan]=" in prepared.query(7)
     for at in range(200):
         assert prepared.query(at) == urlencode(prepared.flat(at), safe="[]")
-
-
-def test_what_a_server_does_not_have_is_not_asked() -> None:
-    """Edge has no request for several flags by name."""
-    assert not prepared.POST_NAMED.needs(EDGE)
-    assert prepared.ALL.needs(EDGE)
-    assert prepared.POST_NAMED.needs(FAMILY)
-    assert MOUNTED.enabled == "/flags/proxy"

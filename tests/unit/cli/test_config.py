@@ -190,16 +190,6 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "flagsvc.toml"
 
 
-def test_what_is_in_effect_of_environments(flagsvc: Flagsvc, file: Path) -> None:
-    """A good configuration is shown as text and as JSON, with secrets masked, and the exit code is 0."""
-    file.write_text(TABLES.format("", "cors.origin = ['https://b']"))
-    for way in ((), ("--all",), ("--json",)):
-        called = flagsvc("config", "--config", str(file), *way)
-        assert (called.code, called.err) == (0, "")
-        assert "s3cret" not in called.out and "https://b" in called.out
-    assert list(json.loads(called.out)["environments"]) == ["a", "b"]
-
-
 def test_files_of_environments_are_checked(flagsvc: Flagsvc, file: Path, tmp_path: Path) -> None:
     """A file of code or a certificate of one environment is loaded; its problem names the environment and the option."""
     certificate = written(tmp_path, "own.pem", Authority().issue().both)

@@ -74,12 +74,6 @@ def test_a_table(arguments: tuple[str, ...], printed: str, path: str, flagsvc: F
     assert flagsvc("evaluate", path, *arguments) == (0, printed, "")
 
 
-def test_nothing_is_on(flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """An empty document gives one line and no error."""
-    (tmp_path / "empty.json").write_text('{"features": []}')
-    assert flagsvc("evaluate", str(tmp_path / "empty.json")).out == "0 of 0 toggles are on\n"
-
-
 def test_json(path: str, flagsvc: Flagsvc) -> None:
     """--json prints the same JSON as the proxy's answer."""
     run = flagsvc("evaluate", path, "--json", "--toggle", "always")
@@ -160,14 +154,6 @@ def test_a_toggle_that_cannot_be_evaluated(path: str, tmp_path: Path, flagsvc: F
     assert run.err.endswith(", which counts as off\n")
 
 
-def test_an_enricher_that_gives_no_text(path: str, tmp_path: Path, flagsvc: Flagsvc) -> None:
-    """A list as a property is an error that names the enricher and the property."""
-    (tmp_path / "e.py").write_text(ENRICHER.replace("'eu'", "[]"))
-    run = flagsvc("evaluate", path, "--exp-custom-enrichers", str(tmp_path / "e.py"))
-    told = "enricher `add` returned a context whose property `region` is a list, not a text"
-    assert (run.code, run.out, run.err) == (2, "", f"flagsvc evaluate: {told}\n")
-
-
 def test_a_malformed_toggle(tmp_path: Path, flagsvc: Flagsvc) -> None:
     """A malformed toggle is reported and left out; the rest is evaluated."""
     document = {"features": [{"name": None}, *DOCUMENT["features"]]}
@@ -205,13 +191,6 @@ def test_wrong_documents(tmp_path: Path, flagsvc: Flagsvc, content: bytes, probl
     run = flagsvc("evaluate", str(tmp_path / "d.json"))
     assert (run.code, run.out) == (2, "")
     assert run.err.startswith(f"flagsvc evaluate: `{tmp_path / 'd.json'}` {problem}")
-
-
-def test_missing_files(tmp_path: Path, flagsvc: Flagsvc) -> None:
-    """A missing file and a folder are errors."""
-    run = flagsvc("evaluate", str(tmp_path / "none.json"))
-    assert (run.code, run.err) == (2, f"flagsvc evaluate: cannot read `{tmp_path}/none.json`: no such file or directory\n")
-    assert flagsvc("evaluate", str(tmp_path)).err == f"flagsvc evaluate: cannot read `{tmp_path}`: is a directory\n"
 
 
 def test_other_places(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
@@ -279,14 +258,6 @@ def test_no_listener(flagsvc: Flagsvc) -> None:
     assert flagsvc("evaluate", "http://[::1").code == 1
 
 
-def test_https_where_plain_http_is_spoken(flagsvc: Flagsvc) -> None:
-    """A typing error in the URL is reported without the codes of a library."""
-    with fake_upstream(DOCUMENT) as upstream:
-        run = flagsvc("evaluate", upstream.url.replace("http:", "https:"))
-    assert run.code == 1
-    assert run.err.endswith(": wrong version number; it may speak plain HTTP there\n")
-
-
 def test_a_running_proxy(flagsvc: Flagsvc) -> None:
     """The document of a proxy gives the same result as the proxy itself."""
     with fake_upstream(DOCUMENT) as upstream, our_proxy(upstream.url) as proxy:
@@ -296,15 +267,6 @@ def test_a_running_proxy(flagsvc: Flagsvc) -> None:
         refused = flagsvc("evaluate", f"{proxy.url}/client/features", "--token", "wrong")
     assert json.loads(here.out) == there
     assert refused.code == 1 and "the token was refused" in refused.err
-
-
-def test_help(flagsvc: Flagsvc) -> None:
-    """The help names the argument, keeps the lines of the examples, and has the options of the proxy that apply."""
-    run = flagsvc("evaluate", "--help")
-    assert run.code == 0
-    assert run.out.startswith("usage: flagsvc evaluate DOCUMENT [options]")
-    assert "\n  flagsvc evaluate document.json --context userId=7 --toggle new-checkout --explain\n" in run.out
-    assert "--hash-encoding" in run.out
 
 
 def test_the_example_document(flagsvc: Flagsvc) -> None:

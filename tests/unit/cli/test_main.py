@@ -22,9 +22,7 @@ from flagsvc.cli.commands import COMMANDS, words_after
 from flagsvc.core.errors import ConfigurationError, DatabaseError, ExtensionError, ListenError, SeedError
 from flagsvc.core.extras import EXTRAS
 from flagsvc.core.version import VERSION
-from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.settings.load import resolve
-from flagsvc.settings.options import ProxyOptions
 from support import forms, needs
 from support.cli_helpers import ENOUGH, Flagsvc
 from support.fake_upstream import fake_upstream
@@ -242,22 +240,6 @@ def test_a_storage_server_is_a_wrong_option_without_its_extra(flagsvc: Flagsvc, 
     assert started.err.startswith("flagsvc proxy: 2 problems\n") and f"  - {problem}\n" in started.err
     called = flagsvc("proxy", "--storage", SERVER, env=ENOUGH)
     assert called == (2, "", f"flagsvc proxy: storage: {SENTENCE.format('redis')}\n")
-
-
-@pytest.mark.parametrize("storage", ["none", "file:///var/lib/flagsvc"])
-def test_another_storage_needs_no_extra(flagsvc: Flagsvc, without: Callable[[str], None], storage: str) -> None:
-    """Storage in a folder, or no storage, needs no extra."""
-    without("redis")
-    assert flagsvc("config", env=ENOUGH | {"FLAGSVC_STORAGE": storage})[::2] == (0, "")
-
-
-def test_a_mounted_proxy_refuses_such_a_storage(without: Callable[[str], None]) -> None:
-    """In code a missing extra raises ConfigurationError when the setup is made."""
-    given = ProxyOptions(flagsvc_url=f"{URL}/api", flagsvc_api_token="t", client_keys=["k"], storage=SERVER)
-    make_setup(given)
-    without("redis")
-    with pytest.raises(ConfigurationError, match="pip install '\\.\\[redis\\]'"):
-        make_setup(given)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.engine.hashing import STRATEGY_SEED, VARIANT_SEED, Identifier, Prefix, encode
+from flagsvc.engine.hashing import STRATEGY_SEED, VARIANT_SEED, Identifier, Prefix
 
 TEXTS = st.text(st.characters(codec=None), max_size=60)
 SEEDS = st.sampled_from([STRATEGY_SEED, VARIANT_SEED])
@@ -41,10 +41,3 @@ def test_the_low_byte_encoding_is_the_reference_s() -> None:
     """`Ωgrp:u1` falls into bucket 15 by low bytes and into 67 in UTF-8 (behaviour: Hash)."""
     assert Prefix("Ωgrp", 0, False).bucket(Identifier("u1", False), 100) == 15
     assert Prefix("Ωgrp", 0, True).bucket(Identifier("u1", True), 100) == 67
-
-
-@given(text=TEXTS)
-def test_encodings(text: str) -> None:
-    """Both encodings accept any text, including lone surrogates."""
-    assert encode(text, False) == low_bytes(text)
-    assert encode(text, True) == text.encode("utf-8", "surrogatepass")

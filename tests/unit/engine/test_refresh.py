@@ -15,7 +15,6 @@ from flagsvc.engine.fragments import PLAIN
 from flagsvc.engine.parts import Part
 from flagsvc.engine.projects import restrict
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.engine.source import Unusual
 from support.evaluating import constraint, feature, region, rollout, strategy, toggles
 
 EU = constraint("IN", values=["eu"])
@@ -250,20 +249,6 @@ def test_work_is_done_some_at_a_time() -> None:
     assert slices > 20
     assert building.advance(100)
     assert len(building.compiled().snapshot.names) == 50
-
-
-@pytest.mark.parametrize("body", [b"{}", b"[]", b"{", b'{"features":7}', b'{"features":[],"x":"\xff"}', b'{"features":["\xff"]}'])
-def test_a_document_of_another_shape_is_left_to_who_decodes_it_whole(body: bytes) -> None:
-    """Splitting decides nothing."""
-    assert Compiler(CompileOptions()).begin_text(body, None) is None
-
-
-@pytest.mark.parametrize("body", [b'{"features":[{"name":"a","x":1e999}]}', b'{"features":[],"segments":[{"id":1e999}]}'])
-def test_what_the_strict_decoder_refuses_is_unusual(body: bytes) -> None:
-    """This holds in a feature and in a segment."""
-    building = begun(Compiler(CompileOptions()), body)
-    with pytest.raises(Unusual):
-        building.advance(10**9)
 
 
 def test_numbers_beyond_all_doubles_are_not_null_in_the_revision() -> None:

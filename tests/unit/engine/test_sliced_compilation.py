@@ -284,12 +284,6 @@ def test_a_large_feature_is_compiled_again_with_its_segment() -> None:
         assert [snapshot.all(context) for context in CONTEXTS] == [alone.all(context) for context in CONTEXTS]
 
 
-def test_a_large_segment_that_nobody_names_changes_nothing() -> None:
-    """A segment without features is compiled, but changes nothing."""
-    document = configuration(feature("a", strategy("default", segments=[1])), segments=[segment(7, *many())])
-    assert told(in_slices(document))[:6] == told(in_one_go(document))[:6]
-
-
 def value(draw: random.Random, depth: int) -> Any:
     """Return a JSON value, often a large one."""
     kind = draw.randint(0, 9 if depth else 5)

@@ -60,14 +60,6 @@ def test_a_random_draw_follows_the_weights() -> None:
     assert 0.25 < counted["a"] / 3000 < 0.35
 
 
-def test_negative_weights() -> None:
-    """They lower the running sum, and the first variant that reaches the bucket still wins."""
-    odd = [variant("a", -5), variant("b", 7), variant("c", -1), variant("d", 0)]
-    assert drawn(feature("f", variants=odd), Context(user_id="7")) == "b"
-    beyond = [variant("a", 10), variant("b", -10), variant("c", 0), variant("d", 4)]
-    assert drawn(feature("f", variants=beyond), Context(user_id="7")) == "a"
-
-
 @pytest.mark.parametrize(
     ("payload", "expected"),
     [

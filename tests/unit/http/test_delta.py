@@ -46,14 +46,6 @@ def test_what_is_remembered(max_known: int, max_gone: int, remembered: list[bool
     assert changes.tell("3") is None and types(changes.tell("nonsense")) == types(changes.tell()) == ["hydration"]
 
 
-def test_a_document_that_comes_back() -> None:
-    """A caller that has it already hears nothing. A caller with the document in between hears the way back."""
-    changes = Changes()
-    for number, names in ((1, "ab"), (2, "a"), (1, "ab")):
-        take(changes, number, *names)
-    assert changes.tell("1") is None and types(changes.tell("2")) == ["feature-updated"]
-
-
 def test_any_of_several_ids_counts() -> None:
     """Of the ids in an If-None-Match, the latest that is known counts; `*` is every document."""
     changes = Changes()

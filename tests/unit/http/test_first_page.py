@@ -4,19 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.http.first_page import Place, as_text, prefers_json
-
-PLACES = [Place("GET", "/books", "List books"), Place("DELETE", "/books/1", "Remove a book", "a reader's card")]
-
-
-def test_as_text() -> None:
-    """The text has one line for each endpoint, in columns, with the required key."""
-    assert as_text("library", "lends books", PLACES).splitlines() == [
-        "library lends books.",
-        "",
-        "  GET     /books    List books",
-        "  DELETE  /books/1  Remove a book (a reader's card)",
-    ]
+from flagsvc.http.first_page import prefers_json
 
 
 @pytest.mark.parametrize(

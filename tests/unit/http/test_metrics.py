@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from flagsvc.http.counts import BOUNDS, Histogram
-from flagsvc.http.metric_families import bare_lines, exposition, label_text
+from flagsvc.http.metric_families import bare_lines, exposition
 from flagsvc.http.metrics import BUCKETS, HISTOGRAM, Labels, Measured, MetricRow, by_bucket, measure, prefers_open_metrics
 from support import forms
 
@@ -52,13 +52,6 @@ def test_a_bare_row_is_three_lines(value: float, shown: str) -> None:
     """Help, type, value; milliseconds are whole, as the reference writes them."""
     row = Measured("name", "gauge", "What it is.", (), True, {(): value})
     assert bare_lines(row) == ["# HELP name What it is.", "# TYPE name gauge", f"name {shown}"]
-
-
-def test_a_bare_row_with_labels() -> None:
-    """Each sample has its labels, in the order of the row."""
-    row = Measured("name", "gauge", "What it is.", ("one", "two"), True, {("a", "b"): 1, ("c", "d"): 2.5})
-    assert bare_lines(row)[2:] == ['name{one="a",two="b"} 1', 'name{one="c",two="d"} 2']
-    assert [label_text(row, ("a", "b")), label_text(row._replace(labels=()), ())] == ['{one="a",two="b"}', ""]
 
 
 def test_the_text_of_open_metrics() -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from flagsvc.http.openapi import ApiDescription, Operation, content_of, document, failure, headers_of
+from flagsvc.http.openapi import ApiDescription, Operation, document, failure
 from flagsvc.http.route import Documented, Parameter, RouteRow
 from flagsvc.http.shapes import Array, Integer, Named, Object, String, components
 
@@ -35,7 +33,6 @@ ADD = RouteRow(
     media="text/plain; charset=utf-8",
     as_json=BOOK,
 )
-NOTHING = RouteRow(path="/nothing", summary="Answer without a body", tag="other")
 MISSING = Documented[RouteRow](404, "There is no such shelf.", lambda row: True)
 
 
@@ -44,24 +41,6 @@ def written(row: RouteRow, **given: Any) -> dict[str, Any]:
     content = document(PROGRAM, [Operation(row=row, path=row.path, **fields)], components([BOOK, ERROR]), "")
     found: dict[str, Any] = content["paths"][row.path][row.method.lower()]
     return found
-
-
-def test_methods_of_one_path_stand_together() -> None:
-    """Each path is there once."""
-    operations = [Operation(row, "/books", row.method, "", (), {}) for row in (SHELF, ADD)]
-    assert list(document(PROGRAM, operations, {}, "")["paths"]["/books"]) == ["get", "post"]
-
-
-def test_what_an_operation_does_not_have_is_left_out() -> None:
-    """An operation without description, parameters, body or servers has no such members."""
-    assert written(NOTHING) == {
-        "operationId": "one",
-        "summary": "Answer without a body",
-        "tags": ["other"],
-        "security": [],
-        "responses": {},
-    }
-    assert "servers" not in document(PROGRAM, [], {}, "")
 
 
 def test_parameters() -> None:
@@ -89,14 +68,6 @@ def test_a_body_is_a_shape_and_an_example() -> None:
     assert written(ADD)["requestBody"] == {"required": False, "content": {"application/json": body}}
 
 
-@pytest.mark.parametrize(
-    ("row", "media"), [(SHELF, ["application/json"]), (ADD, ["text/plain", "application/json"]), (NOTHING, [])]
-)
-def test_media_types_of_an_answer(row: RouteRow, media: list[str]) -> None:
-    """JSON has a shape, a text none; parameters of a media type are left out."""
-    assert list(content_of(row).get("content", {})) == media
-
-
 def test_an_error_is_json_a_text_or_nothing() -> None:
     """The media type decides the form of an error."""
     shape = {"schema": {"$ref": "#/components/schemas/Error"}}
@@ -105,10 +76,3 @@ def test_an_error_is_json_a_text_or_nothing() -> None:
     assert failure(MISSING, ERROR) == {"description": MISSING.description, "content": {"application/json": shape}}
     assert failure(text, ERROR)["content"] == {"text/plain": {"schema": {"type": "string"}}}
     assert failure(empty, ERROR) == {"description": "Unchanged."}
-
-
-def test_headers_of_an_answer() -> None:
-    """Each header has its description; without headers there is no member."""
-    told = {"description": "Seconds to wait.", "schema": {"type": "string"}}
-    assert headers_of({"Retry-After": "Seconds to wait."}) == {"headers": {"Retry-After": told}}
-    assert headers_of({}) == {}

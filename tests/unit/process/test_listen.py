@@ -99,16 +99,6 @@ def test_no_ipv6_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
         assert server.family == socket.AF_INET
 
 
-def test_one_address() -> None:
-    """An address is listened on, and no other."""
-    [server] = listen("127.0.0.1", 0)
-    with server:
-        port = server.getsockname()[1]
-        assert server.getsockname()[0] == "127.0.0.1"
-        assert listen_url([server], "127.0.0.1", "/proxy") == f"http://127.0.0.1:{port}/proxy"
-        assert describe_scope([server], "127.0.0.1") == ""
-
-
 def test_an_ipv6_address_is_put_in_brackets() -> None:
     """The address of the line can be given to curl."""
     if not socket.has_ipv6:

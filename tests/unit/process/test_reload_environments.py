@@ -125,15 +125,6 @@ async def test_options_that_all_inherit(tmp_path: Path) -> None:
         assert around.log.at("warn") == []
 
 
-async def test_options_of_the_process(tmp_path: Path) -> None:
-    """They need a restart, which is told; until then each environment has those in use. Everything else is applied."""
-    async with scene(tmp_path, {"a": {}, "b": {}}, "port = 7") as around:
-        await reload(around, {"a": {"namePrefix": "x"}, "b": {}}, 'port = 8\nlogLevel = "debug"')
-        assert fields(around, "warn", "these options have changed and need a restart") == [{"options": "port, logLevel"}]
-        assert [part.port for _, part in around.applied[-1].environments] == [7, 7] and around.applied[-1].port == 7
-        assert [part.name_prefix for _, part in around.applied[-1].environments] == ["x", None]
-
-
 async def test_other_flags_and_other_keys(tmp_path: Path) -> None:
     """Former keys do not open other flags: there is no overlap. The log tells what happens to each environment."""
     token = {"flagsvcUrl": "http://127.0.0.1:1/api", "flagsvcApiToken": "*:development.x"}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -110,11 +108,3 @@ def test_an_unknown_export() -> None:
     """A name that is not exported is an AttributeError as of any module."""
     with pytest.raises(AttributeError, match="module `flagsvc` has no attribute `Proxy`"):
         flagsvc.Proxy  # noqa: B018
-
-
-def test_importing_the_package_is_cheap() -> None:
-    """Importing the package loads none of the rooms, so that the command line starts quickly."""
-    code = "import sys, flagsvc; print([name for name in sys.modules if name in ('httpx', 'uvicorn', 'flagsvc.process')])"
-    source = str(Path(flagsvc.__file__).parents[1])
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": source})
-    assert done.stdout.strip() == "[]", done.stderr

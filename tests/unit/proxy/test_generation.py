@@ -136,15 +136,6 @@ async def test_options_that_the_upstream_side_does_not_depend_on(more: dict[str,
     assert cache is not before.service.sources.cache and cache.totals()[1] == before.service.sources.cache.totals()[1] + 1
 
 
-async def test_keys_that_move() -> None:
-    """A key that ends opens nothing, and a key that moves opens its new environment alone."""
-    scene = await running({"a": {"client_keys": "one,two"}, "b": {}})
-    scene.use({"a": {"client_keys": "one"}, "b": {"client_keys": "key-b,two"}})
-    assert scene.open("one", "two", "key-b") == [["a"], ["b"], ["b"]]
-    scene.use({"b": {"client_keys": "one"}})
-    assert scene.open("one", "two", "key-b") == [["b"], 401, 401]
-
-
 async def test_a_replacement_answers_when_it_is_ready() -> None:
     """Until then the environment before answers; then that stops, and the change is told and logged. Its counts go on."""
     scene = await running({"a": {}, "b": {}})
@@ -196,15 +187,6 @@ async def test_keys_while_a_replacement_is_waited_for() -> None:
     replacement.serve("x")
     await turns()
     assert scene.names == {"a": 1} and scene.open("one", "two", "three", "new") == [["x"], 401, ["x"], ["x"]]
-
-
-async def test_a_key_that_moves_from_an_environment_that_is_being_replaced() -> None:
-    """It opens the environment that lists it now, and not the former flags, also if nothing else changes here."""
-    scene = await running({"a": {"client_keys": "one,two"}, "b": {}})
-    scene.use({"a": {"client_keys": "one,two", "name_prefix": "x"}, "b": {}})
-    assert scene.open("one", "two") == [["a"], ["a"]]
-    scene.use({"a": {"client_keys": "one", "name_prefix": "x"}, "b": {"client_keys": "key-b,two"}})
-    assert scene.open("one", "two", "key-b") == [["a"], ["b"], ["b"]]
 
 
 @pytest.mark.parametrize("error", [ConfigurationError(["no"]), OSError("no")])

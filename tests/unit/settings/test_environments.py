@@ -10,9 +10,7 @@ from flagsvc.settings import environments as module
 from flagsvc.settings.environments import (
     EXPECTED,
     MAX_ENVIRONMENTS,
-    NAMES,
     Written,
-    middle_of,
     normalise_environment,
     read_names,
     read_tables,
@@ -23,7 +21,7 @@ from flagsvc.settings.environments import (
     variable_of,
 )
 from flagsvc.settings.normalise import Given
-from flagsvc.settings.option import Option, Scope
+from flagsvc.settings.option import Scope
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.table import BY_NAME, OPTIONS
 
@@ -46,14 +44,6 @@ def test_what_each_environment_has_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "middle"), [("production", "PRODUCTION"), ("prod-eu", "PROD_EU"), ("a.b_C9", "A_B_C9"), ("9", "9")]
-)
-def test_the_name_in_variables(name: str, middle: str) -> None:
-    """Letters become upper case, and what is neither letter nor digit becomes `_`."""
-    assert middle_of(name) == middle
-
-
-@pytest.mark.parametrize(
     ("variable", "of_environment"),
     [
         ("FLAGSVC_API_TOKEN", "FLAGSVC_PROD_EU_API_TOKEN"),
@@ -65,12 +55,6 @@ def test_the_name_in_variables(name: str, middle: str) -> None:
 def test_the_variable_of_an_environment(variable: str, of_environment: str) -> None:
     """The name of the environment stands behind our prefix; a variable without the prefix gets it."""
     assert variable_of("prod-eu", variable) == of_environment
-
-
-def test_the_variable_that_names_them() -> None:
-    """It may hold keys, so it is a secret, which a file can hold."""
-    names = [f"{prefix}_ENVIRONMENTS{end}" for prefix in ("FLAGSVC", "UNLEASH") for end in ("", "_FILE")]
-    assert [variable.name for variable in NAMES.variables] == names
 
 
 # ---- names
@@ -157,17 +141,6 @@ def test_how_many_there_can_be() -> None:
 def test_wrong_tables(tree: object, problem: str) -> None:
     """The problem names the place, and what belongs there."""
     assert read_tables(tree, "file f")[1] == [problem]
-
-
-@pytest.mark.parametrize("option", [each for each in OPTIONS if each.scope is Scope.PROCESS], ids=lambda each: each.name)
-def test_what_holds_for_the_process_is_in_no_table(option: Option) -> None:
-    """Each such option is refused in the table of an environment."""
-    tree: dict[str, object] = {option.name: 1}
-    if "." in option.name:
-        table, _, key = option.name.partition(".")
-        tree = {table: {key: 1}}
-    written, [problem] = read_tables({"a": tree}, "file f")
-    assert written.tables == {"a": {}} and option.name in problem
 
 
 # ---- the variable

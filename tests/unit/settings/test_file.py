@@ -13,7 +13,7 @@ import pytest
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.load import load, resolve
-from flagsvc.settings.places import UNREAD, Files, fingerprint, look, read_file, special
+from flagsvc.settings.places import UNREAD, Files, fingerprint, look, read_file
 from flagsvc.settings.server import load_server, resolve_server
 from support.settings_samples import BASE
 
@@ -178,25 +178,3 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     assert look(str(fifo)) == UNREAD
-
-
-@pytest.mark.parametrize(("name", "is_special"), [("file", False), ("folder", False), ("gone", False), ("fifo", True)])
-def test_what_must_not_be_opened(tmp_path: Path, name: str, is_special: bool) -> None:
-    """Only a pipe is special, because opening one without a writer blocks. A folder or a missing file fails immediately."""
-    (tmp_path / "file").touch()
-    (tmp_path / "folder").mkdir()
-    os.mkfifo(tmp_path / "fifo")
-    assert special(str(tmp_path / name)) == is_special
-
-
-def test_a_link_is_what_it_leads_to(tmp_path: Path) -> None:
-    """A symbolic link that now has another target, as after a secret rotation in Kubernetes, has another fingerprint."""
-    for name in ("first", "second"):
-        (tmp_path / name).write_text(name)
-    link = tmp_path / "link"
-    link.symlink_to(tmp_path / "first")
-    before = look(str(link))
-    other = tmp_path / "other"
-    other.symlink_to(tmp_path / "second")
-    other.rename(link)
-    assert look(str(link)) == fingerprint(b"second") != before

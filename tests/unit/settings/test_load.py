@@ -15,38 +15,13 @@ import pytest
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.core.files import MIB
-from flagsvc.settings.load import UNREADABLE, Loaded, load, resolve
-from flagsvc.settings.options import ProxyOptions, advice
+from flagsvc.settings.load import UNREADABLE, load, resolve
+from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.places import LARGEST_SECRET, reason
 from flagsvc.settings.table import BY_NAME, OPTIONS
-from support.option_samples import SAMPLES
-from support.settings_samples import BASE, base_without, kept_as, problems, toml
+from support.settings_samples import BASE, base_without, problems, toml
 
-SECRETS = [option.name for option in OPTIONS if option.secret]
-OF_FILES: dict[str, Any] = {name: SAMPLES[name][1] for name in ("customStrategies", "expCustomEnrichers")}
 """The options whose sample is a relative path."""
-
-
-def check(loaded: Loaded[ProxyOptions], name: str, source: str) -> None:
-    """Assert that the option has its sample value, from `source`."""
-    kept = kept_as(name)
-    assert getattr(loaded.options, BY_NAME[kept].field) == SAMPLES[name][1]
-    assert loaded.sources[kept] == source
-    advised = advice(loaded.options)
-    assert [text for text in loaded.warnings if "deprecated" not in text and text not in advised] == []
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-@pytest.mark.parametrize("native", [False, True], ids=["text", "native"])
-def test_every_option_by_file(name: str, native: bool, file: Path) -> None:
-    """The file sets the option under the specification's name, as text or as a native TOML value."""
-    file.write_text(toml(name, SAMPLES[name][native]))
-    loaded = load(base_without(name), file, {})
-    if name in OF_FILES:  # paths are relative to the file
-        paths = tuple(str(file.parent / path) for path in OF_FILES[name])
-        assert (getattr(loaded.options, BY_NAME[name].field), loaded.sources[name]) == (paths, f"file {file}")
-    else:
-        check(loaded, name, f"file {file}")
 
 
 def test_defaults() -> None:
@@ -59,18 +34,6 @@ def test_defaults() -> None:
             assert option.in_code_only or loaded.sources[option.name] == "default"
     assert loaded.options.storage == "file:///home/somebody/.local/state/flagsvc"
     assert loaded.warnings == []
-
-
-def test_precedence(file: Path) -> None:
-    """Flags win over the environment, the environment over the file, the file over the default."""
-    file.write_text("port = 3\n")
-    for flags, environment, expected in (
-        ({"port": "1"}, {"PORT": "2"}, (1, "flag --port")),
-        ({}, {"PORT": "2"}, (2, "environment PORT")),
-        ({}, {}, (3, f"file {file}")),
-    ):
-        loaded = load(BASE | environment, file, flags)
-        assert (loaded.options.port, loaded.sources["port"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -133,21 +96,6 @@ def test_every_problem_at_once(file: Path) -> None:
         "clientKeys is required: set FLAGSVC_PROXY_CLIENT_KEYS, --client-keys or clientKeys in a --config file"
         ', or tokenValidation = "upstream"',
     ]
-
-
-@pytest.mark.parametrize("name", SECRETS)
-@pytest.mark.parametrize("secret", ["s3cret-\x00", "s3cret-\udcff", "s3cret-ä\x7f"])
-def test_a_malformed_secret_is_not_shown(name: str, secret: str) -> None:
-    """No problem shows a secret, also if it is malformed."""
-    for variable in BY_NAME[name].variables:
-        found = "\n".join(problems(base_without(name) | {variable.name: secret}))
-        assert name in found and "s3cret" not in found
-
-
-def test_a_url_in_place_of_a_token_and_the_other_way_round() -> None:
-    """Swapped variables are a common mistake, so a token in place of a URL is not shown."""
-    found = problems(BASE | {"FLAGSVC_URL": "*:development.s3cret", "HTTP_PROXY": "ftp://me:s3cret@p"})
-    assert "s3cret" not in "\n".join(found) and len(found) == 2
 
 
 def test_numbers_given_as_secrets_are_not_shown(file: Path) -> None:

@@ -255,15 +255,6 @@ def test_every_problem_at_once(file: Path) -> None:
     ]
 
 
-def test_a_wrong_name_is_no_environment(file: Path) -> None:
-    """It is a problem of its own: nothing is said to be missing in it, nor for the process."""
-    write_toml(file, {"a b": {}})
-    [problem] = problems(HOME, file)
-    assert problem.startswith(f"environments (file {file}): `a b` is no name of an environment")
-    file.write_text("environments = 5\n")
-    assert problems(HOME, file) == [f"environments (file {file}): expected a table for each environment"]
-
-
 def test_warnings_of_an_environment() -> None:
     """Advice, quotes and ignored files are told with the name of the environment; what is said of the process only once."""
     given = two() | {

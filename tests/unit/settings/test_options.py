@@ -57,17 +57,6 @@ def test_every_problem_at_once() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["flagsvc_url", "flagsvc_api_token", "client_keys"])
-def test_a_misspelt_name_is_one_problem(name: str) -> None:
-    """Its option is not called required as well. Another missing option is."""
-    given = {(f"{field}l" if field == name else field): value for field, value in ENOUGH.items()}
-    told = f"unknown option `{name}l`; did you mean `{name}`?"
-    assert problems(given) == (told,)
-    for other in ENOUGH.keys() - {name}:
-        one, missing = problems({field: value for field, value in given.items() if field != other})
-        assert one == told and missing.startswith(f"{other} is required")
-
-
 @pytest.mark.parametrize("empty", [None, "", " "])
 def test_nothing_is_not_given(empty: str | None) -> None:
     """None and blank values count as not set."""
@@ -139,15 +128,6 @@ def test_options_are_frozen_and_equal_by_value() -> None:
     assert hash(options(port=1)) == hash(options(port=1))
 
 
-def test_a_changed_copy() -> None:
-    """`dataclasses.replace` returns a changed copy and checks its values."""
-    made = options(cors_origin=("https://a",), storage="none", host=None, tags="a:b", trust_proxy="loopback")
-    assert dataclasses.replace(made) == made
-    assert dataclasses.replace(made, port=4).port == 4
-    with pytest.raises(ConfigurationError):
-        dataclasses.replace(made, port=-4)
-
-
 def test_repr_masks() -> None:
     """The repr shows options that differ from their defaults, but no secret, password or signature."""
     made = options(port=4, http_proxy="http://u:s3cret@p:1", exp_bootstrap_url="http://c/f?sig=s3cret")
@@ -180,14 +160,6 @@ def test_advice_on_a_user_that_is_not_sent() -> None:
         assert text.startswith("flagsvcUrl ") and "hidden" not in text and "someone" not in text
     for url in ("https://h/a@2/api", "file:///a@b/document.json"):
         assert advice(options(flagsvc_url=url)) == []
-
-
-def test_options_that_differ() -> None:
-    """`differing` returns exactly the rows whose values differ."""
-    one = options()
-    assert differing(one, options()) == []
-    other = dataclasses.replace(one, port=7, client_keys=("other",))
-    assert [row.name for row in differing(one, other)] == ["clientKeys", "port"]
 
 
 def test_what_must_be_written_nowhere() -> None:
@@ -302,13 +274,6 @@ def test_keys_of_the_process_are_refused() -> None:
         "exp_server_side_sdk_config_tokens: each environment has its own; "
         "give it as FLAGSVC_NAME_EXP_SERVER_SIDE_SDK_CONFIG_TOKENS, or in [environments.NAME]",
     )
-
-
-def test_the_bootstrap_of_an_environment() -> None:
-    """expBootstrap is a URL or a mapping there, too."""
-    boot = {"url": "http://c/f", "urlHeaders": {"Authorization": "B x"}}
-    [(_, made)] = ProxyOptions(flagsvc_url=URL, environments={"a": an_environment("a", exp_bootstrap=boot)}).environments
-    assert (made.exp_bootstrap_url, made.exp_bootstrap_authorization) == ("http://c/f", "B x")
 
 
 def test_options_as_an_environment() -> None:

@@ -49,11 +49,6 @@ def test_the_least_of_all_limits_counts(own: str, files: dict[str, str], number:
     assert processors(tmp_path / "groups", tmp_path / "own") == number
 
 
-def test_processors_of_this_machine() -> None:
-    """On this machine the number is between one and the number of processors."""
-    assert 1 <= processors() <= (os.cpu_count() or 1)
-
-
 @pytest.mark.parametrize(("there", "workers"), [(1, 1), (6, 6), (1000, 256)])
 def test_auto_is_a_number_of_workers(there: int, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto` in code is the number of processors, but at most 256."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 
 import pytest
@@ -35,14 +34,6 @@ def test_certificates(flagsvc: Flagsvc, tmp_path: Path) -> None:
         careless = validate(flagsvc, tmp_path, "--url", secure.url, "--insecure")
     assert careless.code == 0
     assert careless.err == f"flagsvc validate: warning: the certificate of `{secure.url}` is not checked\n"
-
-
-def test_a_server_that_does_not_answer(flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """--timeout limits the wait, in seconds."""
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        called = validate(flagsvc, tmp_path, "--url", url, "--timeout", "0.2")
-    assert called.code == 2 and called.err.endswith("no answer within the time limit\n")
 
 
 def test_redirects_are_not_followed(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path: Path) -> None:

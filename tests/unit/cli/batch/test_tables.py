@@ -79,14 +79,6 @@ def test_a_table(look: Look) -> None:
     assert all(len(re.sub("\x1b\\[[0-9;]*m", "", line)) <= 60 for line in text.splitlines())
 
 
-def test_no_colour(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With NO_COLOR all items are plain lines, and there is no progress display."""
-    monkeypatch.setenv("NO_COLOR", "1")
-    text = look(wait)
-    assert text.startswith("warning: We [bold]found[/bold] these\n  one [red]\n  2\n  more\n")
-    assert "\x1b" not in text and text.count("\n") == 303
-
-
 def test_progress(look: Look) -> None:
     """On a terminal the progress line names the current action and is erased at the end."""
     text = look(wait)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from pathlib import Path
 
 import pytest
 
@@ -284,13 +283,3 @@ def test_pieces(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
     assert [item["name"] for each in sent for item in each["data"]["features"]] == [item["name"] for item in flags]
     assert all(len(json.dumps(each, separators=(",", ":"))) < 512_000 for each in sent)
     assert target.sent("validate") == sent
-
-
-def test_tokens_in_files(flagsvc: Flagsvc, source: FakeAdmin, target: FakeAdmin, tmp_path: Path) -> None:
-    """Each server gets the token of its own file."""
-    for side in ("from", "to"):
-        (tmp_path / side).write_text(f"user:{side}-file\n")
-    files = [f"--{side}-token-file={tmp_path / side}" for side in ("from", "to")]
-    assert flagsvc("move", source.url, target.url, "--dry-run", *files, env={}).code == 0
-    assert {asked.headers["authorization"] for asked in source.asked} == {"user:from-file"}
-    assert {asked.headers["authorization"] for asked in target.asked} == {"user:to-file"}

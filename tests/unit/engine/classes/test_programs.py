@@ -150,14 +150,6 @@ def test_what_a_class_decides(row: tuple[list[int], *tuple[object, ...]]) -> Non
     assert kinds(*row[1:]) == row[0]
 
 
-def test_many_features_at_once() -> None:
-    """Steps of all kinds beside each other draw in the order of an evaluation."""
-    found: list[Any] = [each for _, *features in DECIDED.values() for each in features]
-    features = [each | {"name": f"{at}-{each['name']}", "dependencies": []} for at, each in enumerate(found)]
-    steps = kinds(*features)
-    assert {WHOLE, DRAWS, REFUSED, ADMITTED, 0} <= set(steps)
-
-
 def test_long_groups_and_other_texts() -> None:
     """A group of any length counts by its length, and identifiers are read in the encoding of the options."""
     features = [feature(str(at), rollout(50, groupId=str(at) * 300), variants=PAIR) for at in range(8)]

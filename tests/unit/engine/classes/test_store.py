@@ -277,17 +277,6 @@ def test_a_refresh_joins_lists_of_users_in_slices() -> None:
     assert len(classes_of(made).classes.users.users) == 6000
 
 
-def test_a_refresh_after_a_configuration_without_memory() -> None:
-    """There is nothing to follow, and classes get programs from then on."""
-    compiler = Compiler(CompileOptions(class_bytes=0))
-    first = refreshed(compiler, regions(3), None)
-    compiler.options.class_bytes = 100_000
-    second = refreshed(compiler, regions(2), first)
-    second.enabled(named(1, 2))
-    second.enabled(named(1, 2))
-    assert programs(classes_of(second)) == 1
-
-
 def test_a_sample_holds_only_what_makes_the_class() -> None:
     """What is kept of a caller is what constraints look at, without user, session, address and other properties."""
     made = snapshot(*regions(), class_sightings=1)

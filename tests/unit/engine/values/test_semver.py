@@ -129,9 +129,9 @@ def almost_version(draw: random.Random) -> str:
 def test_reads_and_compares_as_npm_semver_does() -> None:
     """Random pairs, valid or not: both programs find the same versions and the same order."""
     draw = random.Random(6)
-    pairs = [[almost_version(draw), almost_version(draw)] for _ in range(30_000)]
+    pairs = [[almost_version(draw), almost_version(draw)] for _ in range(8_000)]
     valid = [written for pair in pairs for written in pair if semver.parse(written, lenient=True)][:2_000]
-    pairs += [[draw.choice(valid), draw.choice(valid)] for _ in range(30_000)]
+    pairs += [[draw.choice(valid), draw.choice(valid)] for _ in range(8_000)]
     function = """([bare, other]) => {
         const semver = require('semver')
         const left = semver.valid(bare) !== null && !bare.startsWith('v'), right = semver.valid(other) !== null

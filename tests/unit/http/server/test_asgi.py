@@ -87,22 +87,6 @@ def test_headers_in_any_form() -> None:
     assert run(app(), scope(headers=[[b"authorization", b"k"]]))[0]["status"] == 200
 
 
-def test_lifespan() -> None:
-    """Start and stop are called at its ends."""
-    start, stop = AsyncMock(), AsyncMock()
-    events = run(app(start=start, stop=stop), {"type": "lifespan"}, {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"})
-    assert [event["type"] for event in events] == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
-    assert start.await_count == stop.await_count == 1
-
-
-@pytest.mark.parametrize(("fault", "event"), [("start", "startup"), ("stop", "shutdown")])
-def test_a_lifespan_that_fails(fault: str, event: str) -> None:
-    """The server gets the reason."""
-    messages = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
-    last = run(app(**{fault: AsyncMock(side_effect=RuntimeError(f"{fault} went wrong"))}), {"type": "lifespan"}, *messages)[-1]
-    assert last == {"type": f"lifespan.{event}.failed", "message": f"{fault} went wrong"}
-
-
 def test_a_websocket_is_refused() -> None:
     """It is closed before it is accepted; an unknown scope is left alone."""
     assert run(app(), {"type": "websocket"})[0]["type"] == "websocket.close"

@@ -17,7 +17,7 @@ import pytest
 import trustme
 import uvicorn
 
-from flagsvc.http.reached_limits import BODY_TIME, CONNECTIONS, HEADER_TIME, HEADERS, WRITE_TIME
+from flagsvc.http.reached_limits import BODY_TIME, CONNECTIONS, HEADER_TIME, HEADERS
 from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.http.server.connection import Connection
 from support.frontkit import (
@@ -34,7 +34,6 @@ from support.frontkit import (
     parse_answers,
     serving,
 )
-from support.waiting import wait_until
 from unit.http.server.test_connection import many_flags
 
 LIMITS = ConnectionLimits(keep_alive_s=50, head_s=5, body_s=10, write_s=3, linger_s=2, shutdown_s=1)
@@ -180,27 +179,6 @@ def read_all(connection: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def test_a_pipeline_on_a_socket(loop: str) -> None:
-    """Many requests at once are answered in order, with the date; then the one that closes. Each answer is in the access log."""
-    given = serving(access_log=True)
-    with served(given, loop=loop) as (port, _), dialled(port) as caller:
-        caller.sendall(get() * 500 + get("/nowhere", "Connection: close") + HEALTH)
-        answers = parse_answers(read_all(caller), ["GET"] * 501)
-    statuses = [status for status, _, _ in answers]
-    assert statuses == [line.fields["status"] for line in given.log.lines] == [200] * 500 + [404]
-    assert all([name for name, _ in fields].count("date") == 1 for _, fields, _ in answers)
-
-
-def test_a_caller_that_does_not_read_is_cut_off(loop: str) -> None:
-    """The connection is reset after the write timeout, and counted."""
-    given = serving(BIG)
-    with served(given, ConnectionLimits(write_s=0.1, tick_s=0.02), loop=loop) as (port, server), dialled(port) as caller:
-        caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        caller.sendall(get() * 20)
-        wait_until(lambda: given.service.reached.counts[WRITE_TIME] == 1)
-        wait_until(lambda: not server.server_state.connections)
-
-
 def test_a_refusal_reaches_who_is_still_sending(loop: str) -> None:
     """The answer to a body over the limit is read, although bytes of the body are on their way."""
     with served(serving(), loop=loop) as (port, _), dialled(port) as caller:
@@ -231,17 +209,6 @@ def test_tls(loop: str, tmp_path: Any) -> None:
         caller.sendall(get() * 20 + get("/proxy/health", "Connection: close"))
         answers = parse_answers(read_all(caller), ["GET"] * 22)
     assert [status for status, _, _ in answers] == [200] * 22 and len(answers[1][2]) > 1_000_000
-
-
-def test_an_answer_that_never_comes_does_not_hold_up_the_end(loop: str) -> None:
-    """After the grace period the pending answer is cancelled, and its connection closes."""
-    given = serving(slow=True)
-    with served(given, loop=loop, timeout_graceful_shutdown=1) as (port, server), dialled(port) as caller:
-        caller.sendall(get())
-        wait_until(lambda: given.waiting == 1)
-        server.should_exit = True
-        with contextlib.suppress(ConnectionResetError):
-            assert read_all(caller) == b""
 
 
 async def test_connections_of_one_server_share_a_state() -> None:

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import struct
 from typing import Any
-
-import pytest
 
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.testing import turns
 from support.aio import until
-from support.frontkit import Serving, dial, get, open_connections, serving
-from support.waiting import wait_until
-from unit.http.server.test_end import dialled, loop, served
-
-__all__ = ["loop"]
+from support.frontkit import dial, get, open_connections, serving
 
 CALLERS = 100
 ASKED = get("/proxy?userId=somebody")
@@ -61,41 +53,3 @@ async def test_who_sends_no_more_may_be_gone() -> None:
     await turns()
     assert gone.transport.aborted and gone.transport.data == b""
     assert not gone.connection.shared.server.tasks
-
-
-async def test_work_that_somebody_else_has_taken_over_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What runs in a thread, say, is not taken back."""
-    given = serving()
-    line = dial(given)
-    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    line.connection.wait(future)
-    line.lose()
-    assert not future.cancelled()
-    future.set_result(given.service.early_refusal(400))
-    await turns()
-    assert line.transport.data == b""
-
-
-def reset(connection: socket.socket) -> None:
-    """Close a connection with a reset, so that the other side notices."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    connection.close()
-
-
-@pytest.mark.parametrize("how", ["reset", "close"])
-def test_tasks_and_connections_of_callers_that_gave_up(how: str, loop: str) -> None:
-    """They are as before within seconds, however long the enricher may take. Another caller is answered meanwhile."""
-    given: Serving = serving(slow=True)
-    with served(given, limits=ConnectionLimits(connections=CALLERS, tick_s=0.05, half_closed_s=0.05), loop=loop) as (port, server):
-        state: Any = server.server_state
-        callers = [dialled(port) for _ in range(CALLERS)]
-        for caller in callers:
-            caller.sendall(ASKED)
-        wait_until(lambda: given.waiting == CALLERS)
-        for caller in callers:
-            reset(caller) if how == "reset" else caller.close()
-        wait_until(lambda: not state.tasks and not state.connections)
-        wait_until(lambda: given.left == CALLERS)
-        with dialled(port) as other:
-            other.sendall(get("/proxy/health", "Connection: close"))
-            assert other.recv(100).startswith(b"HTTP/1.1 200")

@@ -138,22 +138,6 @@ async def test_the_end_of_the_server_while_nothing_is_taken() -> None:
     assert line.transport.aborted
 
 
-async def test_before_the_end_of_the_server() -> None:
-    """During the grace period requests are answered as usual, and each answer is the last of its connection."""
-    line = dial(serving(), LIMITS).send(HEALTH)
-    line.connection.shared.draining = True
-    assert not line.transport.over, "a connection at rest may rest on"
-    line.send(HEALTH)
-    assert line.answers("GET", "GET") == [200, 200] and line.transport.closed
-    assert line.transport.data.count(b"connection: close") == 1
-    begun = dial(serving(), LIMITS)
-    begun.connection.shared.draining = True
-    begun.send(POST).tick(6)
-    assert not begun.transport.over, "a request has as much time as ever"
-    begun.send(b"{}")
-    assert begun.answers("POST") == [200] and begun.transport.closed
-
-
 async def test_how_late_the_clock_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each tick notes how late it comes. One that comes early is not late."""
     moments = iter((100.0, 100.5, 100.5, 103.0, 103.0))

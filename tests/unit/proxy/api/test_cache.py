@@ -27,18 +27,6 @@ def keep(cache: AnswerCache, number: int) -> CachedAnswer:
     return entry
 
 
-def test_an_answer_is_kept_from_the_second_time() -> None:
-    """A single request leaves no entry in the cache."""
-    cache = AnswerCache(100_000)
-    entry = CachedAnswer(b"tag", b"x" * 100, [True] * 5)
-    cache.add_repeated(b"key", entry)
-    assert (cache.find(b"key"), cache.size, entry.size) == (None, 0, 0)
-    cache.add_repeated(b"key", entry)
-    assert cache.find(b"key") is entry
-    assert (cache.hits, cache.misses, cache.size) == (1, 1, SIZE + 5 * 8)
-    assert entry.size == cache.size
-
-
 def test_pieces_are_joined_when_they_are_kept() -> None:
     """What a caller asks for once stays in pieces. The whole answer counts for the size."""
     cache = AnswerCache(100_000)

@@ -295,21 +295,6 @@ async def test_pretty_json_is_one_line_of_an_event() -> None:
     assert (await listen(wire)).twin == Twin(BEFORE["features"], [EU])
 
 
-async def test_a_mistake_with_one_filter_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The callers with other filters hear of each change."""
-    wire = make()
-    wrong, caller = await listen(wire, f"{STREAM}?namePrefix=x"), await listen(wire)
-    monkeypatch.setattr(wrong.parts.channel, "join", lambda: 1 / 0)  # type: ignore[attr-defined]
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
-    for document in (AFTER, BEFORE, AFTER):
-        wire.serve(document)
-        await until(partial(is_equal, caller, Twin(**contents(document))))
-
-
-def is_equal(caller: Listener, wanted: Twin) -> bool:
-    return caller.twin == wanted
-
-
 async def test_what_is_remembered_is_bounded() -> None:
     """Of many filters the oldest is forgotten, and after a while each unused filter. What was asked for without a filter stays.
     With many streams, a stream with a further filter is 429, and all streams go on. A caller that only asks, and a caller without a

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from flagsvc.engine.run import STRATEGY, TOGGLE, Fault
 from flagsvc.http.etag import etag
 from flagsvc.http.messages import Response
-from support.serving import EMPTY, FakeSnapshot, Serving, counts_of
+from support.serving import EMPTY, FakeSnapshot, Serving
 
 
 def tag_of(response: Response) -> bytes:
@@ -64,16 +63,6 @@ def test_an_answer_is_kept_once_it_is_asked_for_again() -> None:
     assert {gzip.decompress(response.body) for response in compressed} == {body}
     assert len({tag_of(response) for response in plain + compressed}) == 1
     assert {dict(response.own)[b"content-length"] for response in compressed} == {b"%d" % len(compressed[0].body)}
-
-
-def test_a_kept_lookup_is_counted_each_time() -> None:
-    """The cache keeps which of the names are on."""
-    serving = Serving()
-    body = json.dumps({"toggles": ["a", "b"]}).encode()
-    for _ in range(4):
-        serving.ask(b"POST", b"/proxy", headers=[(b"content-length", b"1")], body=body)
-    assert len(serving.snapshot.contexts) == 2
-    assert counts_of(serving.usage.peek()) == {"a": (4, 0, {}), "b": (0, 4, {})}
 
 
 @pytest.mark.parametrize("kind", [STRATEGY, TOGGLE])

@@ -26,18 +26,3 @@ def test_everything_under_proxy_that_answers_with_flags_needs_a_key() -> None:
         "/proxy/ready",
         "/proxy/internal-backstage/prometheus",
     }
-
-
-def test_what_is_at_the_root() -> None:
-    """Probes are at the root with any base path, those of Edge also below it. All other routes are below the base path."""
-    assert {row.place("/base") for row in ROUTES if not row.place("/base").startswith("/base/")} == {
-        "/livez",
-        "/readyz",
-        "/internal-backstage/health",
-        "/internal-backstage/ready",
-    }
-    assert all(row.always and row.auth is Auth.NONE for row in ROUTES if row.rooted)
-    several = {row.path: row.places("/base") for row in ROUTES if row.places("/base") != (row.place("/base"),)}
-    probes = [f"/internal-backstage/{name}" for name in ("health", "ready")]
-    assert several == {"/": ("", "/base"), **{path: (path, f"/base{path}") for path in probes}}, "at both"
-    assert {row.places("") for row in ROUTES if row.path == "/"} == {("",)}

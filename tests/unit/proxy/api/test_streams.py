@@ -256,14 +256,3 @@ async def test_a_ticket_without_room_is_told_when_to_come_back() -> None:
     assert late.parts.outlet is None and late.hints == [version]
     assert 20_000 <= int(late.text.removeprefix("retry: ").partition("\n")[0]) < 29_000
     assert wire.service.reached.counts["streams"] == 1
-
-
-async def test_a_stream_ends_with_its_key() -> None:
-    """A key that counts no longer ends its streams at their next heartbeat; others go on."""
-    wire = make()
-    wire.service.keys.add(b"added", server=False)
-    added, listed = await listen(wire, "/proxy/stream", "added"), await listen(wire, "/proxy/stream", KEY)
-    wire.service.keys.remove(b"added")
-    for caller in (added, listed):
-        caller.parts.beat(0.0)  # type: ignore[attr-defined]
-    assert added.parts.outlet is None and listed.parts.outlet is not None

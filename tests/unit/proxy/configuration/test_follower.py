@@ -17,7 +17,7 @@ from flagsvc.proxy.configuration.sources import AGAIN_S
 from flagsvc.settings.rows.upstream import AUTO, STREAMING
 from flagsvc.testing import turns
 from support.aio import until
-from support.loopback import Answer, Request, Writer, drip, reply, silence, then_close, then_reset
+from support.loopback import Answer, Request, Writer, reply, silence, then_close, then_reset
 from support.polling import EMPTY, ONE, TWO, document
 from support.streams import STREAM_HEAD, FollowScene, StreamingServer, chunk, event, following, id_of
 from support.upstream_faults import then_silence
@@ -380,15 +380,6 @@ async def test_a_stream_that_was_heard_is_opened_again_soon_whenever_it_is_silen
             await scene.clock.advance(1)
 
 
-async def test_a_slow_stream_is_a_stream() -> None:
-    """An event may come byte by byte, or split over chunks."""
-    slow = drip(STREAM_HEAD + b"".join(chunk(bytes([byte])) for byte in event("unleash-updated", "5")), 0.0)
-    async with following(slow) as scene:
-        await until(lambda: scene.notes.events["unleash-updated"] == 1)
-        await scene.clock.advance(1)
-        await until(lambda: len(scene.server.polls) > 1)
-
-
 async def test_a_document_of_megabytes_in_an_event_costs_no_memory_and_no_other_connection() -> None:
     """The stream has a connection of its own: polls go on while it is busy."""
     async with following() as scene:
@@ -456,13 +447,6 @@ async def test_a_refusal_that_passes_is_followed_by_another_attempt(refusal: Ans
         await scene.clock.advance(pause)
         await until(lambda: scene.notes.is_open)
         assert scene.log.at("warn") == []
-
-
-async def test_a_redirect_within_the_origin_is_followed() -> None:
-    """As by every request for a document."""
-    async with following(reply(307, location="/api/client/streaming?moved")) as scene:
-        await opened(scene)
-        assert [seen.target.partition("streaming")[2] for seen in scene.server.asked] == ["", "?moved"]
 
 
 # ---- tokens, time, ends

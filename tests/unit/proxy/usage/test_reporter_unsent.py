@@ -11,7 +11,7 @@ import pytest
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.usage import reporter
 from flagsvc.proxy.usage.unsent import UnsentRecord, unpack
-from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingUpstream, turns
+from flagsvc.testing import MemoryRecordStore, RecordingUpstream, turns
 from unit.proxy.usage.usage_scene import DOWN, HangingUpstream, running, tally
 
 INTERVAL_S = 30.0
@@ -41,18 +41,6 @@ async def left() -> MemoryRecordStore:
         world.upstream.faults = [DOWN]
     assert "lost" not in str(world.log.lines)
     return record_store
-
-
-async def test_what_the_last_post_could_not_send_is_sent_after_the_restart() -> None:
-    """It is left in storage, and the next process sends it, apart from its own counts: it is of another time."""
-    record_store = await left()
-    assert kept(record_store) == {"a": (1, 0)} and [record.left for record in stored(record_store)] == [True]
-    async with running(record_store=record_store, clock=FakeClock(2_000_000_000.0)) as world:
-        world.usage.count("b", False)
-        await world.interval()
-        assert world.sent == [{"b": tally(0, 1)}, {"a": tally(1, 0)}]
-        assert world.upstream.metrics[1]["bucket"]["start"] == "2025-06-15T15:06:40.000Z"  # type: ignore[index]
-        assert record_store.data == {}
 
 
 async def test_nothing_is_stored_while_all_is_well() -> None:

@@ -76,7 +76,6 @@ ROUTES = (
     row("/api/admin/deep", deep, method="POST", body=THING),
     row("/api/client/things", auth=Auth.CLIENT),
     row("/open", auth=Auth.NONE, in_memory=True),
-    row("/lazy", auth=Auth.NONE, at_once=lambda call: Answer("at once") if "now" in call.query else None),
     *maintenance.ROUTES,
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from flagsvc.http.answers import Answer
-from flagsvc.http.messages import Request, Response
 from flagsvc.http.shapes import Anything
-from flagsvc.server.api.asgi import READERS, REPORTERS, WRITERS, FlagServerContract
+from flagsvc.server.api.asgi import READERS, REPORTERS, WRITERS
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.engines import POOL_SIZE
 from support.flagservers import BACKEND_SECRET, app_client
@@ -76,36 +73,3 @@ def test_large_bodies_take_turns(tmp_path: Path) -> None:
                 found = [pool.submit(client.post, "/api/admin/write", body, headers=headers) for body, headers in bodies]
                 assert [each.result().status for each in found] == [204, 204]
             assert max(most) == 1
-
-
-def test_reading_goes_on_while_changes_wait(tmp_path: Path) -> None:
-    """A GET is answered while every writer thread is busy and more changes wait."""
-    release, begun = threading.Event(), threading.Semaphore(0)
-
-    def stand(call: ApiCall) -> Answer:
-        begun.release()
-        return Answer(release.wait(20))
-
-    routes = (row("/read", where), row("/write", stand, method="POST"))
-    with app_client(str(tmp_path / "flags.db"), routes=routes) as client:
-        contract = FlagServerContract(Pipeline(routes, client.server, body_limit=9))
-
-        async def answer(method: bytes, path: bytes) -> Response:
-            admitted = contract.admit(Request(method, path, b"", []))
-            assert not isinstance(admitted, Response)
-            found = admitted.handler.answer(admitted, b"")
-            return found if isinstance(found, Response) else await found
-
-        async def race() -> None:
-            waiting = [asyncio.create_task(answer(b"POST", b"/write")) for _ in range(WRITERS + 5)]
-            for _ in range(WRITERS):
-                assert await asyncio.to_thread(begun.acquire, timeout=20)
-            assert (await answer(b"GET", b"/read")).status == 200
-            release.set()
-            assert {response.status for response in await asyncio.gather(*waiting)} == {200}
-
-        try:
-            asyncio.run(asyncio.wait_for(race(), 30))
-        finally:
-            release.set()
-            contract.close()

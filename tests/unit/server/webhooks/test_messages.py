@@ -25,15 +25,6 @@ def sent(**parameters: str) -> tuple[dict[str, str], bytes]:
     return {name: value.decode() for name, value in message.headers}, message.body
 
 
-def test_the_default_is_the_event_as_json() -> None:
-    """Without settings the body is the event, with an id and a time, and without Authorization and signature."""
-    headers, body = sent()
-    assert json.loads(body) == EVENT
-    assert headers["content-type"] == "application/json"
-    assert (headers["webhook-id"], headers["webhook-timestamp"]) == ("some-id", "1750000000")
-    assert not headers.keys() & {"authorization", "webhook-signature"}
-
-
 def test_headers_of_the_settings() -> None:
     """Content type, Authorization and further headers are sent; a further one wins over the others, as on the real server."""
     more = '{"X-Team": "shop", "content-type": "text/x", "Authorization": "Basic x"}'
