@@ -3,7 +3,7 @@
 Each file holds groups: a document and the cases that are asked on it. A case names its rule (a row of `rules.json`), says in a
 sentence what it shows, and gives a context as a query string (`get`) or as a JSON object (`post`), a form (`list`, `all` or
 `named` with `toggles`) and the answer: `expected` in full, `on` for toggles that are on and have no variant, or `outcomes`
-where the answer is random, all of which must occur.
+where the answer is random, all of which must occur. `release/smoke.py` has this module and flagsvc alone.
 """
 
 from __future__ import annotations
@@ -11,15 +11,22 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from flagsvc.engine.compile import CompileOptions, compile_document
-from flagsvc.proxy.configuration import ConfigurationDocument
-from support.wirekit import TRANSPORTS, open_wire
+from flagsvc.http.call import Call
+from flagsvc.http.messages import Request, Response
+from flagsvc.proxy.api.service import Service
+from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.configuration import ConfigurationDocument, Holder
+from flagsvc.proxy.usage import UsageCounters
+from flagsvc.testing import FakeClock, RecordingLog
 
 Json = dict[str, Any]
 FOLDER = Path(__file__).with_name("corpus")
 RULES = "rules.json"
+KEY = "some-client-key"
 APP_NAME = "proxy-under-test"
 HOST_NAME = "Some-Host"
 FALLBACK = {"name": "disabled", "enabled": False}
@@ -36,7 +43,6 @@ class Case:
     content: Json
 
     def __str__(self) -> str:
-        """Return the case's place and its rule."""
         return f"{self.file}-{self.number}-{self.content['rule']}"
 
     @property
@@ -82,13 +88,29 @@ class Ours:
     def __init__(self, document: Json, options: Json) -> None:
         compiled = compile_document(document, CompileOptions(hostname=HOST_NAME, **options))
         assert compiled.problems == []
+        clock, holder = FakeClock(), Holder()
+        holder.replace(compiled.snapshot, ConfigurationDocument(b"", ""), 0)
         given: dict[str, Any] = {"app_name": APP_NAME, "enable_all_endpoint": True, "context_value_limit": 100_000}
-        self.wire = open_wire(TRANSPORTS["asgi"], document=None, **given)
-        self.wire.holder.replace(compiled.snapshot, ConfigurationDocument(b"", ""), 0)
+        settings = ServiceSettings(client_keys=(KEY,), **given)
+        parts: dict[str, Any] = {
+            "holder": holder,
+            "usage": UsageCounters(dict, clock.now),
+            "log": RecordingLog(),
+            "clock": clock,
+            "random": Random(1),
+        }
+        self.service = Service(settings, **parts)
 
     def ask(self, case: Case) -> list[Json]:
         method, target, body = case.request()
-        headers = {} if body is None else {"content-type": "application/json"}
-        answer = self.wire.ask(method, f"/proxy{target}", headers, body=body or b"", peer="192.0.2.1")
-        assert answer.status == 200, answer.body
-        return list(answer.json()["toggles"])
+        path, _, query = target.partition("?")
+        content = b"" if body is None else json.dumps(body).encode()
+        headers = [(b"authorization", KEY.encode())]
+        if body is not None:
+            headers += [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
+        request = Request(method.encode(), f"/proxy{path}".encode(), query.encode(), headers, peer="192.0.2.1")
+        call = self.service.admit(request)
+        assert isinstance(call, Call), getattr(call, "body", call)
+        response = self.service.answer(call, content)
+        assert isinstance(response, Response) and response.status == 200, getattr(response, "body", response)
+        return list(json.loads(response.body)["toggles"])
