@@ -17,7 +17,7 @@ from peer_scenes import TOML
 from peer_written import Written, migrate, ours
 
 from support import processes
-from support.fake_upstream import FEATURES, FakeUpstream, fake_upstream, granted
+from support.fake_upstream import FakeUpstream, fake_upstream, granted
 
 Json: TypeAlias = dict[str, Any]
 
@@ -88,11 +88,6 @@ class Pair:
             connection.send(content)
         sides = [[connection.receive() for _ in questions] for connection in self.connections]
         return list(zip(*sides, strict=True))
-
-    def polls(self, number: int) -> list[int]:
-        """Return the statuses with which the upstream has answered for an environment so far, to either proxy."""
-        token = start_token(number)
-        return [seen.status for seen in self.upstream.received(FEATURES) if seen.headers.get("authorization") == token]
 
 
 def addressed(question: Question, number: int) -> Question:

@@ -8,7 +8,7 @@ Waiting, programs, data
 - `peers`: npm packages; `javascript`: a JavaScript function over many values
 - `databases`: fixtures for SQLite and PostgreSQL; `redises`: a Redis server; `balancers`: HAProxy and nginx; `pki`: certificates
 - `notified`: the socket of a service manager
-- `guides`: commands of the how-to pages; `conforming`: the client specification on an installed package
+- `guides`: commands of the how-to pages
 - `statements`: what modules of the repository import
 - `forms`, `covering`, `coverage_floors`: compiled modules or sources, and branch coverage; `same_inputs`: how many inputs
 
@@ -33,7 +33,7 @@ The proxy
 - `event_streams`: a caller with an open stream, and how many streams a proxy has
 - `worker_pools`: a process with workers, and callers; `outages`: workers that fall
 - `reload_walk`, `reload_callers`: reloads under load; `flooded_tokens`, `token_flood`: a flood of tokens
-- `deltas`: a caller of delta and streaming; `sdk_modes`: real SDKs that poll beside SDKs that stream
+- `deltas`: a caller of delta and streaming
 - `tagged`: generated configurations and requests; `tracebacks`: what an error report shows
 
 The flag server
@@ -44,7 +44,7 @@ The flag server
 - `batch_trouble`, `shape_bodies`: generated data sets and bodies; `state_exports`: exports of old servers
 - `page_scene`: pages with a session; `page_forms`: pages and forms with a token; `provider_scene`: signing in at a provider
 - `browser`: Chromium; `person`: a person in it, and signing in; `page_faults`: what is wrong with a page
-- `moments`: times in words; `reading`: what a screen reader reads of a page
+- `moments`: times in words
 
 Commands and benchmarks
 

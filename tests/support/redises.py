@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -84,13 +83,3 @@ def tls_arguments(authority: Authority, folder: Path, port: int, clients: str) -
         given[name] = folder / f"{name}.pem"
         (folder / f"{name}.pem").write_text(text)
     return [word for name, value in given.items() for word in (f"--{name}", value)]
-
-
-@contextmanager
-def frozen(server: RedisServer) -> Iterator[None]:
-    """Have a server do nothing at all until the block ends, with all its connections open."""
-    server.program.process.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        server.program.process.send_signal(signal.SIGCONT)

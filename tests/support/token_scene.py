@@ -72,15 +72,6 @@ class TokenScene:
         content = answer.json()
         return [each["name"] for each in content.get("toggles") or content["features"]]
 
-    async def poll(self, *names: str) -> None:
-        """Have the proxy fetch what is new, and return when it serves flags of these names."""
-        self.app.poll_now()
-
-        async def are_served() -> bool:
-            return await self.flags("/proxy", LISTED) == list(names)
-
-        await until(are_served)
-
     def questions(self) -> list[list[str]]:
         return self.upstream.asked_tokens()
 
