@@ -28,7 +28,7 @@ The proxy
 - `scene`: an application with upstream, folder, log and clock in one loop; `token_scene`: the same for looked-up tokens
 - `apps_options`, `settings_samples`, `environment_samples`, `option_samples`: options
 - `environments`: the inside of a runtime; `desk_scene`: the operators' pages; `class_ways`: classes of contexts forced on or off
-- `streams`: a flag server with streams, and a poller that follows it; `follow_walk`: a random walk of both
+- `streams`: a flag server with streams, and a poller that follows it
 - `polling`: a poller; `lookup_scene`: a look-up of tokens; `upstream_session`: a client of an upstream; `plain_store`: a storage
 - `event_streams`: a caller with an open stream, and how many streams a proxy has
 - `worker_pools`: a process with workers, and callers; `outages`: workers that fall
