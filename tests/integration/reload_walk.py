@@ -20,10 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from support.environment_samples import write_toml
-from support.fake_upstream import FakeUpstream, fake_upstream
-from support.processes import Proxy, free_port, our_proxy
-from support.reload_callers import (
+from reload_callers import (
     SERVER_TOKEN,
     Answer,
     Caller,
@@ -38,6 +35,10 @@ from support.reload_callers import (
     requests_of,
     sizes,
 )
+
+from support.environment_samples import write_toml
+from support.fake_upstream import FakeUpstream, fake_upstream
+from support.processes import Proxy, free_port, our_proxy
 from support.worker_pools import document, workers
 
 Tables = Mapping[str, Table]
