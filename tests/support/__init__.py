@@ -32,7 +32,6 @@ The proxy
 - `polling`: a poller; `lookup_scene`: a look-up of tokens; `upstream_session`: a client of an upstream; `plain_store`: a storage
 - `event_streams`: a caller with an open stream, and how many streams a proxy has
 - `worker_pools`: a process with workers, and callers; `outages`: workers that fall
-- `flooded_tokens`, `token_flood`: a flood of tokens
 - `deltas`: a caller of delta and streaming
 - `tagged`: generated configurations and requests; `tracebacks`: what an error report shows
 
