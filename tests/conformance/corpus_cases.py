@@ -3,7 +3,7 @@
 Each file holds groups: a document and the cases that are asked on it. A case names its rule (a row of `rules.json`), says in a
 sentence what it shows, and gives a context as a query string (`get`) or as a JSON object (`post`), a form (`list`, `all` or
 `named` with `toggles`) and the answer: `expected` in full, `on` for toggles that are on and have no variant, or `outcomes`
-where the answer is random, all of which must occur.
+where the answer is random, all of which must occur. `release/smoke.py` has this module and flagsvc alone.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ class Case:
     content: Json
 
     def __str__(self) -> str:
-        """Return the case's place and its rule."""
         return f"{self.file}-{self.number}-{self.content['rule']}"
 
     @property
@@ -65,7 +64,6 @@ class Case:
 
 
 def rules() -> list[Json]:
-    """Return the rows of the table of rules."""
     return list(json.loads((FOLDER / RULES).read_text(encoding="utf-8")))
 
 
@@ -81,7 +79,6 @@ def groups() -> list[list[Case]]:
 
 
 def cases() -> list[Case]:
-    """Return every case."""
     return [case for group in groups() for case in group]
 
 
@@ -105,7 +102,6 @@ class Ours:
         self.service = Service(settings, **parts)
 
     def ask(self, case: Case) -> list[Json]:
-        """Return the toggles that are answered."""
         method, target, body = case.request()
         path, _, query = target.partition("?")
         content = b"" if body is None else json.dumps(body).encode()

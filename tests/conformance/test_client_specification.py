@@ -53,6 +53,12 @@ def suites() -> dict[str, dict[str, Any]] | str:
     return {name.removesuffix(".json"): json.loads((folder / "specifications" / name).read_text()) for name in names}
 
 
+def present() -> dict[str, dict[str, Any]]:
+    """Return the suites by file name; skip the test if they cannot be had."""
+    loaded = suites()
+    return needs.missing(loaded) if isinstance(loaded, str) else loaded
+
+
 def cases() -> list[Any]:
     """Return every case, or a case without content where the package is missing."""
     loaded = suites()
@@ -80,9 +86,7 @@ def compile_state(state: dict[str, Any], way: str = "as it comes") -> Snapshot:
 
 def documents(suite: str) -> list[dict[str, Any]]:
     """Return the documents of a suite: an empty document and its own, or what its events make, one after the other."""
-    loaded = suites()
-    assert not isinstance(loaded, str)
-    state = loaded[suite]["state"]
+    state = present()[suite]["state"]
     events = state.get("events")
     return [from_events([]), state] if events is None else [from_events(events[:count]) for count in range(len(events) + 1)]
 
@@ -129,8 +133,8 @@ def shape(variant: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("case", cases())
 def test_case(case: Case | None) -> None:
     """The toggle is on or off, or has the variant, that the specification's data expects."""
-    if case is None:
-        needs.missing(str(suites()))
+    present()
+    assert case is not None
     toggle = evaluate(case.suite, case.content)
     expected = case.content["expectedResult"]
     told = (case.content["description"], case.content["context"], toggle)
@@ -148,9 +152,7 @@ def names() -> list[str]:
 @pytest.mark.parametrize("suite", names())
 def test_our_delta(suite: str) -> None:
     """Whichever of the documents an SDK has, the events of our delta lead it to what the specification expects."""
-    loaded = suites()
-    if isinstance(loaded, str):
-        needs.missing(loaded)
+    loaded = present()
     changes, sdks = Changes(), {"": Twin()}
     for document in documents(suite):
         body = split_content(json.dumps(document).encode())
@@ -169,8 +171,6 @@ def test_our_delta(suite: str) -> None:
 
 def test_every_suite_is_there() -> None:
     """The package has the suites it is known to have, so that none is left out without notice."""
-    loaded = suites()
-    if isinstance(loaded, str):
-        needs.missing(loaded)
+    loaded = present()
     folder = Path(str(peers.find(PACKAGE))) / "specifications"
     assert len(loaded) == SUITES == len([path for path in folder.iterdir() if path.name != "index.json"])

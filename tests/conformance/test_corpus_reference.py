@@ -36,7 +36,6 @@ class Reference:
         self.proxy.program.wait(self.is_loaded, f"serving {self.marker}", 20)
 
     def is_loaded(self) -> bool:
-        """Return whether the proxy knows the newest document."""
         return bool(self.proxy.post("", {"toggles": [self.marker], "context": {}}).json()["toggles"][0]["enabled"])
 
     def ask(self, case: Case) -> list[dict[str, Any]]:
@@ -55,7 +54,6 @@ def shape(toggle: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def reference() -> Iterator[Reference]:
-    """Run the reference proxy for the tests of this file."""
     with fake_upstream({"version": 2, "features": []}) as upstream, processes.reference_proxy(upstream.url, **SETTINGS) as proxy:
         yield Reference(upstream, proxy)
 

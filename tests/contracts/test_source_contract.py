@@ -30,7 +30,6 @@ class Dates:
         self.path, self.when = path, 1_000_000_000
 
     def put(self, body: bytes | None) -> None:
-        """Write or remove the file."""
         self.when += 1
         self.path.unlink(missing_ok=True)
         if body is not None:

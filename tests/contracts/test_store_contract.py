@@ -36,12 +36,10 @@ class OnServer:
         self._prefix = f"contract-{next(PREFIXES)}"
 
     async def get(self, key: str) -> bytes | None:
-        """Return what is stored."""
         async with aclosing(Client(Access(RedisAddress("127.0.0.1", self._port)))) as client:
             return await RedisStore(client, self._prefix).get(key)
 
     async def set(self, key: str, data: bytes) -> None:
-        """Store."""
         async with aclosing(Client(Access(RedisAddress("127.0.0.1", self._port)))) as client:
             await RedisStore(client, self._prefix).set(key, data)
 
@@ -57,14 +55,12 @@ STORES: dict[str, Make] = {
 
 @pytest.fixture(scope="module")
 def redis_port() -> Iterator[int]:
-    """Run a Redis server."""
     with redis_server() as server:
         yield server.port
 
 
 @pytest.fixture(params=[*STORES, "server"])
 def make(request: pytest.FixtureRequest) -> Make:
-    """Give what makes each provider."""
     if request.param == "server":
         return partial(OnServer, request.getfixturevalue("redis_port"))
     return STORES[request.param]

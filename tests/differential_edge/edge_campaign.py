@@ -99,7 +99,6 @@ class Figures:
     seconds: float = 0.0
 
     def excluded(self) -> Counter[str]:
-        """Return how many flags each row explains."""
         return sum((each.excluded for each in self.kinds.values()), Counter())
 
     def unexplained(self) -> str:
@@ -110,7 +109,6 @@ class Figures:
         return "\n".join(map(str, list(first.values())[:SHOWN]))
 
     def lines(self) -> list[str]:
-        """Return the figures as two tables."""
         rows = [
             f"| {kind} | {each.documents} | {each.answers} | {each.equal_answers} | {each.flags} | {each.equal} "
             f"| {each.equally_on} | {each.with_variant} | {each.flags - each.equal} "
@@ -151,7 +149,6 @@ class Campaign:
         self.figures.seconds += time.monotonic() - start
 
     def ask(self, number: int, subject: Subject) -> None:
-        """Ask all questions about the document of an environment."""
         self.figures.kinds[subject.kind].documents += 1
         for at in range(0, len(subject.questions), PIPELINED):
             part = subject.questions[at : at + PIPELINED]
@@ -159,7 +156,6 @@ class Campaign:
                 self.compare(subject, question, replies)
 
     def compare(self, subject: Subject, question: Question, replies: tuple[Reply, Reply]) -> None:
-        """Compare two answers, flag by flag."""
         counts, document = self.figures.kinds[subject.kind], subject.document
         counts.answers += 1
         known = {each["name"] for each in document["features"]}
@@ -198,7 +194,6 @@ class Campaign:
 
 
 def outcomes(edge: Json, ours: Json, name: str) -> tuple[Outcome | None, Outcome | None]:
-    """Return what the toggles of both answers say of a flag."""
     theirs, mine = (outcome_of(each[name]) if name in each else None for each in (edge, ours))
     return theirs, mine
 
@@ -252,13 +247,11 @@ def explain(found: Difference) -> tuple[list[Exclusion], str]:
 
 
 def changed(case: Case, rows: Sequence[Exclusion]) -> Case:
-    """Return a case as it is under some rows."""
     for row in rows:
         case = row.change(case)
     return case
 
 
 def makes_a_change(case: Case, at: int) -> bool:
-    """Return whether a row changes a case under the rows before it."""
     before = changed(case, EXCLUSIONS[:at])
     return not EXCLUSIONS[at].change(before).is_like(before)

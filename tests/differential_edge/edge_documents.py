@@ -27,17 +27,14 @@ def generated(seed: str, number: int) -> Json:
 
 
 def readable_segment(given: Json) -> Json:
-    """Return a segment that Edge can read."""
     return given | {"constraints": list(map(readable_constraint, given.get("constraints") or []))}
 
 
 def readable_feature(given: Json) -> Json:
-    """Return a feature that Edge can read."""
     return with_weight(given | {"enabled": bool(given["enabled"]), "strategies": list(map(readable_strategy, given["strategies"]))})
 
 
 def readable_strategy(given: Json) -> Json:
-    """Return a strategy that Edge can read."""
     found = dict(given)
     if "parameters" in found:
         found["parameters"] = {name: each for name, each in found["parameters"].items() if isinstance(each, str)}
@@ -49,7 +46,6 @@ def readable_strategy(given: Json) -> Json:
 
 
 def readable_constraint(given: Json) -> Json:
-    """Return a constraint that Edge can read."""
     known = {name: each for name, each in given.items() if name not in ("inverted", "caseInsensitive") or each is not None}
     found = {"contextName": "region", "operator": "BOGUS"} | known
     if not isinstance(found.get("value", ""), str):

@@ -9,42 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from edge_changes import (
-    Change,
-    as_rust_pattern,
-    by_parents,
-    compared,
-    decided,
-    fields,
-    has_list,
-    in_constraints,
-    in_networks,
-    is_empty_field,
-    is_in_two_places,
-    is_number,
-    is_plain_number,
-    is_repeated,
-    is_unreadable,
-    listed,
-    missing,
-)
-from edge_strategies import (
-    by_address,
-    by_user,
-    in_strategies,
-    is_over_100,
-    lacks_segment,
-    off_if_constraint,
-    off_if_strategy,
-    sticky_to_empty,
-    with_group,
-    with_one_stickiness,
-    without_empty_stickiness,
-    without_host,
-    without_odd_share,
-    without_overrides,
-    without_session,
-)
+import edge_changes as changes
+import edge_strategies as strategies
 
 from flagsvc.engine.operators import OPERATORS
 
@@ -55,7 +21,7 @@ class Exclusion(NamedTuple):
     name: str
     reason: str
     source: str
-    change: Change
+    change: changes.Change
 
 
 SERVER = "as at `/proxy` and at the real server"
@@ -63,161 +29,174 @@ OTHERS_COUNT = f"{SERVER}: the other strategies still count; Edge turns the flag
 
 EXCLUSIONS: tuple[Exclusion, ...] = (
     Exclusion(
-        "a caller without a session gets one for each list", f"{SERVER}; Edge makes up none", "behaviour: Sessions", without_session
+        "a caller without a session gets one for each list",
+        f"{SERVER}; Edge makes up none",
+        "behaviour: Sessions",
+        strategies.without_session,
     ),
     Exclusion(
         "a missing application is the proxy's own",
         "as at `/proxy`, and the real server has a default, too; Edge has none",
         "behaviour: Default context; decision 0011",
-        missing("appName"),
+        changes.missing("appName"),
     ),
     Exclusion(
         "a missing environment is `default`",
         "as at `/proxy`, and the real server has a default, too; Edge has none",
         "behaviour: Default context; decision 0011",
-        missing("environment"),
+        changes.missing("environment"),
     ),
     Exclusion(
         "an empty standard field is absent",
         "as at `/proxy`; Edge takes the empty text for an id",
         "behaviour: Context by GET",
-        fields(is_empty_field),
+        changes.fields(changes.is_empty_field),
     ),
     Exclusion(
         "properties win over plain fields",
         "the reading of the real server; in Edge plain fields win",
         "decision 0011",
-        fields(is_in_two_places),
+        changes.fields(changes.is_in_two_places),
     ),
     Exclusion(
         "a repeated property is joined with a comma",
         "as at `/proxy`; Edge ignores it",
         "behaviour: Context by GET",
-        fields(is_repeated),
+        changes.fields(changes.is_repeated),
     ),
     Exclusion(
         "numbers become their JavaScript text",
         f"{SERVER}: 7.0 is 7, in Edge it is 7.0",
         "behaviour: Context by POST",
-        fields(is_number),
+        changes.fields(changes.is_number),
     ),
     Exclusion(
         "a property may be a number wherever it stands",
         "as at `/proxy`; Edge reads numbers inside `properties` alone",
         "dialects: Contexts of the frontend API",
-        fields(is_plain_number),
+        changes.fields(changes.is_plain_number),
     ),
     Exclusion(
         "an unknown operator turns off its strategy",
         OTHERS_COUNT,
         "behaviour: Strategies",
-        off_if_constraint(lambda each: each["operator"] not in OPERATORS),
+        strategies.off_if_constraint(lambda each: each["operator"] not in OPERATORS),
     ),
-    Exclusion("a missing segment turns off its strategy", OTHERS_COUNT, "behaviour: Strategies", off_if_strategy(lacks_segment)),
+    Exclusion(
+        "a missing segment turns off its strategy",
+        OTHERS_COUNT,
+        "behaviour: Strategies",
+        strategies.off_if_strategy(strategies.lacks_segment),
+    ),
     Exclusion(
         "a value that is none makes its constraint false",
         OTHERS_COUNT,
         "behaviour: Numbers; Versions; Dates",
-        off_if_constraint(is_unreadable),
+        strategies.off_if_constraint(changes.is_unreadable),
     ),
     Exclusion(
         "an empty list matches nothing",
         OTHERS_COUNT,
         "behaviour: List constraints",
-        off_if_constraint(lambda each: has_list(each) and each["operator"] not in ("IN", "NOT_IN") and not each.get("values")),
+        strategies.off_if_constraint(
+            lambda each: changes.has_list(each) and each["operator"] not in ("IN", "NOT_IN") and not each.get("values")
+        ),
     ),
     Exclusion(
-        "a share above 100 is everybody", f"{SERVER}; Edge turns the flag off", "behaviour: Numbers", off_if_strategy(is_over_100)
+        "a share above 100 is everybody",
+        f"{SERVER}; Edge turns the flag off",
+        "behaviour: Numbers",
+        strategies.off_if_strategy(strategies.is_over_100),
     ),
     Exclusion(
         "a share is a number as JavaScript reads it",
         f"{SERVER}; for Edge a share that is not written in digits is none",
         "behaviour: Numbers",
-        in_strategies(without_odd_share),
+        strategies.in_strategies(strategies.without_odd_share),
     ),
     Exclusion(
         "a strategy knows the host",
         f"{SERVER}; in Edge applicationHostname is off",
         "behaviour: Strategies",
-        in_strategies(without_host),
+        strategies.in_strategies(strategies.without_host),
     ),
     Exclusion(
         "a strategy without a group has that of the reference",
         "users stay in their buckets; Edge takes the name of the flag",
         "decision 0004",
-        in_strategies(with_group),
+        strategies.in_strategies(strategies.with_group),
     ),
     Exclusion(
         "an empty stickiness is the default one",
         f"{SERVER}; Edge takes it for the name of a field",
         "behaviour: Stickiness",
-        in_strategies(without_empty_stickiness),
+        strategies.in_strategies(strategies.without_empty_stickiness),
     ),
     Exclusion(
         "variants of a strategy have a stickiness of their own",
         f"{SERVER}; in Edge they stick to what their strategy sticks to",
         "behaviour: Stickiness",
-        in_strategies(with_one_stickiness),
+        strategies.in_strategies(strategies.with_one_stickiness),
     ),
     Exclusion(
         "variants of a strategy have overrides",
         f"{SERVER}; Edge does not read them",
         "specification: Variant",
-        in_strategies(without_overrides),
+        strategies.in_strategies(strategies.without_overrides),
     ),
-    Exclusion("an empty text is no stickiness", f"{SERVER}; Edge hashes it", "behaviour: Stickiness", sticky_to_empty),
+    Exclusion("an empty text is no stickiness", f"{SERVER}; Edge hashes it", "behaviour: Stickiness", strategies.sticky_to_empty),
     Exclusion(
         "users are listed as the reference splits them",
         "as at `/proxy`: blanks around commas alone are dropped, and so are empty ids; Edge trims each id, and an empty one is one",
         "behaviour: Strategies",
-        in_strategies(by_user),
+        strategies.in_strategies(strategies.by_user),
     ),
     Exclusion(
         "a strategy knows addresses, and networks of IPv4",
         f"{SERVER}; Edge also knows networks of IPv6, and wants addresses",
         "behaviour: Addresses",
-        in_strategies(by_address),
+        strategies.in_strategies(strategies.by_address),
     ),
     Exclusion(
         "values of a list are trimmed, and empty ones dropped",
         f"{SERVER}; Edge takes them as they are",
         "behaviour: List constraints",
-        decided("", listed),
+        changes.decided("", changes.listed),
     ),
     Exclusion(
         "a number is what JavaScript reads",
         f"{SERVER}; Edge's numbers are those of Rust",
         "behaviour: Numbers",
-        decided("NUM_", compared),
+        changes.decided("NUM_", changes.compared),
     ),
     Exclusion(
         "versions compare without build metadata",
         f"{SERVER}; in Edge it counts",
         "behaviour: Versions",
-        decided("SEMVER_", compared),
+        changes.decided("SEMVER_", changes.compared),
     ),
     Exclusion(
         "a date constraint compares the current time",
         f"{SERVER}; Edge compares the field of the constraint, and reads only RFC 3339",
         "behaviour: Dates",
-        decided("DATE_", compared),
+        changes.decided("DATE_", changes.compared),
     ),
     Exclusion(
         "patterns are those of RE2",
         f"{SERVER}; Edge's are those of Rust, and a missing one matches everything",
         "behaviour: Patterns",
-        in_constraints(as_rust_pattern),
+        changes.in_constraints(changes.as_rust_pattern),
     ),
     Exclusion(
         "an address may have a prefix or a zone",
         f"{SERVER}; Edge wants a bare address, and takes a mask behind a network",
         "behaviour: Addresses",
-        decided("IN_CIDR", in_networks),
+        changes.decided("IN_CIDR", changes.in_networks),
     ),
     Exclusion(
         "a dependency on variants wants one of them",
         f"{SERVER}; Edge is content with a parent that has none, and also asks a parent that must be off",
         "behaviour: Dependencies",
-        by_parents,
+        changes.by_parents,
     ),
 )

@@ -30,7 +30,6 @@ class Refused(NamedTuple):
     segments: Sequence[Json] = ()
 
     def document(self) -> Json:
-        """Return the document."""
         feature = {"name": SUBJECT, "enabled": True, "strategies": []} | self.feature
         return PLAIN | {"features": [feature, *PLAIN["features"]], "segments": list(self.segments)}
 
@@ -48,7 +47,6 @@ def rolled_out(**changed: object) -> Json:
 
 
 def in_segment(number: object) -> Json:
-    """Return a feature with a segment of a number."""
     return {"strategies": [{"name": "default", "segments": [number]}]}
 
 
@@ -104,7 +102,6 @@ def edge_polls(pair: Pair) -> list[int]:
 
 
 def told(reply: Reply) -> str:
-    """Return what an answer tells about the flag."""
     if not reply.status:
         return NO_ANSWER
     states = {each["name"]: each["enabled"] for each in json.loads(reply.body)["toggles"]}
@@ -126,7 +123,6 @@ SOME_TIME = "2023-01-01T00:00:00Z"
 
 
 def flag(name: str, constraint: Json) -> Json:
-    """Return a flag that is on where a constraint holds."""
     return {"name": name, "enabled": True, "strategies": [{"name": "default", "constraints": [constraint]}]}
 
 
@@ -243,7 +239,6 @@ def questions() -> Iterator[tuple[str | bytes, Question]]:
 
 
 def row_of(request: str | bytes) -> Odd | None:
-    """Return the row that has a request."""
     return next((row for row in ODD if request in row.requests), None)
 
 
@@ -264,5 +259,4 @@ def problem_of(row: Odd | None, question: Question, replies: tuple[Reply, Reply]
 
 
 def states(reply: Reply) -> list[str]:
-    """Return the names of the flags that are on."""
     return sorted(each["name"] for each in json.loads(reply.body)["toggles"] if each["enabled"])

@@ -17,7 +17,7 @@ from peer_scenes import TOML
 from peer_written import Written, migrate, ours
 
 from support import processes
-from support.fake_upstream import FEATURES, FakeUpstream, fake_upstream, granted
+from support.fake_upstream import FakeUpstream, fake_upstream, granted
 
 Json: TypeAlias = dict[str, Any]
 
@@ -89,11 +89,6 @@ class Pair:
         sides = [[connection.receive() for _ in questions] for connection in self.connections]
         return list(zip(*sides, strict=True))
 
-    def polls(self, number: int) -> list[int]:
-        """Return the statuses with which the upstream has answered for an environment so far, to either proxy."""
-        token = start_token(number)
-        return [seen.status for seen in self.upstream.received(FEATURES) if seen.headers.get("authorization") == token]
-
 
 def addressed(question: Question, number: int) -> Question:
     """Return a question as a page of an environment sends it."""
@@ -102,7 +97,6 @@ def addressed(question: Question, number: int) -> Question:
 
 @contextmanager
 def pair(program: str, environments: int) -> Iterator[Pair]:
-    """Run this program of Edge and ours, with so many environments."""
     with ExitStack() as stack:
         upstream = stack.enter_context(fake_upstream({"version": 2, "features": []}))
         numbers = range(environments)
@@ -131,7 +125,6 @@ def start(upstream: FakeUpstream, program: str, environments: int, stack: ExitSt
 
 
 def variables(upstream: FakeUpstream, port: int, environments: int) -> dict[str, str]:
-    """Return the variables of Edge."""
     return {
         "UPSTREAM_URL": upstream.url.removesuffix("/api"),
         "TOKENS": ",".join(map(start_token, range(environments))),
@@ -143,5 +136,4 @@ def variables(upstream: FakeUpstream, port: int, environments: int) -> dict[str,
 
 
 def migrated(given: dict[str, str], folder: Path) -> str:
-    """Return the configuration of ours for these variables of Edge."""
     return migrate(Written([], given), TOML, folder)

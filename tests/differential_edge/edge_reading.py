@@ -107,7 +107,6 @@ def given_in(question: Question) -> list[Given]:
 
 
 def our_context(question: Question) -> Context:
-    """Return the context that ours evaluates."""
     if question.body is not None:
         context = read_lenient_lookup(json.loads(question.body), MOST_NAMES).context
     else:
@@ -171,7 +170,6 @@ class Outcome(NamedTuple):
 
 
 def outcome_of(toggle: Json) -> Outcome:
-    """Return what an answer says of a flag."""
     variant, payload = toggle["variant"], toggle["variant"].get("payload")
     told = (payload["type"], payload["value"]) if payload else None
     return Outcome(toggle["enabled"], variant["name"], variant["enabled"], told, toggle["impressionData"])
@@ -213,7 +211,6 @@ class Case:
         return [each for holder in (strategy, *segments) for each in holder.get("constraints") or ()]
 
     def with_features(self, change: Callable[[Json], Json]) -> Case:
-        """Return a case in which each feature is changed."""
         return replace(self, features={name: change(each) for name, each in self.features.items()})
 
 

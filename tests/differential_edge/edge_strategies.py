@@ -58,13 +58,11 @@ def lacks_segment(case: Case, strategy: Json) -> bool:
 
 
 def parameter(strategy: Json, name: str) -> str | None:
-    """Return a parameter of a strategy."""
     found: str | None = (strategy.get("parameters") or {}).get(name)
     return found
 
 
 def with_parameter(strategy: Json, name: str, value: str) -> Json:
-    """Return a strategy with another parameter."""
     return strategy | {"parameters": {**(strategy.get("parameters") or {}), name: value}}
 
 

@@ -9,13 +9,11 @@ from edge_documents import Json
 
 
 def limited(name: str, field: str, operator: str, *values: str, value: str | None = None) -> Json:
-    """Return a flag with a constraint."""
     constraint: Json = {"contextName": field, "operator": operator, "values": list(values)}
     return flag(name, {"name": "default", "constraints": [constraint | ({} if value is None else {"value": value})]})
 
 
 def flag(name: str, strategy: Json) -> Json:
-    """Return a flag with a strategy."""
     return {"name": name, "enabled": True, "impressionData": False, "strategies": [strategy]}
 
 

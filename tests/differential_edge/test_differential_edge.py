@@ -55,7 +55,6 @@ def test_the_form_of_toggles() -> None:
 
 
 def reply(status: int, *names: str) -> Reply:
-    """Return an answer with flags that are on."""
     return Reply(status, json.dumps({"toggles": [{"name": each, "enabled": True} for each in names]}).encode())
 
 

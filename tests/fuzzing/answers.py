@@ -35,7 +35,6 @@ class Sent:
     body: tuple[bytes, ...] = ()
 
     def has(self, name: bytes) -> bool:
-        """Return whether a header of this name is there."""
         return any(each == name for each, _ in self.headers)
 
 

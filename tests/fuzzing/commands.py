@@ -79,7 +79,6 @@ class CommandFolder:
 
 
 def text(stream: io.TextIOWrapper) -> str:
-    """Return what was printed."""
     stream.flush()
     return stream.buffer.getvalue().decode(stream.encoding)  # type: ignore[attr-defined, no-any-return]
 

@@ -40,11 +40,9 @@ class Campaign:
         return sum(counts.total() for counts in self.statuses.values())
 
     def all_statuses(self) -> set[int]:
-        """Return every status that was seen."""
         return {status for counts in self.statuses.values() for status in counts}
 
     def take(self, event: events.EngineEvent) -> None:
-        """Take note of an event."""
         if isinstance(event, events.NonFatalError | events.FatalError):
             self.wrong.append(str(event))
         elif isinstance(event, events.ScenarioFinished):

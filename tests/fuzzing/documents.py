@@ -104,7 +104,6 @@ PATCHES = words.values | st.sampled_from(EDGES)
 
 
 def nested(depth: int) -> Any:
-    """Return lists in lists."""
     value: Any = "deep"
     for _ in range(depth):
         value = [value]
@@ -112,7 +111,6 @@ def nested(depth: int) -> Any:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the path of every part of a JSON value."""
     inside = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
     return [path, *[place for key, part in inside for place in places(part, (*path, key))]] if path else [
         place for key, part in inside for place in places(part, (key,))

@@ -77,7 +77,6 @@ class Fuzzed:
         return Sent(sent.method, self.base.encode() + sent.path, sent.query, headers, sent.body)
 
     def ready(self) -> bool:
-        """Return whether the proxy has a configuration."""
         return self.ask(self.keyed(Sent(path=b"/proxy/health"))).status == 200
 
 

@@ -42,7 +42,6 @@ class Target:
         return connection
 
     def descriptors(self) -> int:
-        """Return how many files and sockets the process has open."""
         return len(list(self._descriptors.iterdir()))
 
     def check(self) -> None:
@@ -53,7 +52,6 @@ class Target:
         assert self.proxy.get("?userId=7").status == 200
 
     def release(self) -> None:
-        """Close the connections left open."""
         while self.open:
             self.open.pop().close()
 

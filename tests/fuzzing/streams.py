@@ -97,7 +97,6 @@ cuts = st.lists(st.integers(0, 150_000), max_size=6) | st.just([-1])
 
 
 def cut_up(data: bytes, where: list[int]) -> list[bytes]:
-    """Return the bytes in pieces."""
     if where == [-1]:
         return [data[at : at + 1] for at in range(min(len(data), 1000))] + ([data[1000:]] if len(data) > 1000 else [])
     places = sorted({at % (len(data) + 1) for at in where})

@@ -50,7 +50,6 @@ def call(tree: Path, *command: str, **env: str) -> subprocess.CompletedProcess[s
 
 
 def build(tree: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """Build the extension modules in place."""
     return call(tree, sys.executable, "setup.py", "--quiet", "build_ext", "--inplace", **env)
 
 

@@ -27,7 +27,6 @@ COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
 
 
 def accepts(values: Any) -> bool:
-    """Return whether the schema of the chart accepts values."""
     return bool(jsonschema_rs.is_valid(SCHEMA, values))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path, PurePath
 import pytest
 
 from flagsvc.core.extras import EXTRAS
+from support import forms
 from support.statements import imports
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,7 +71,6 @@ def is_of(module: str, path: PurePath) -> bool:
 
 
 def commands() -> tuple[str, ...]:
-    """Return the module of every command."""
     return tuple(f"flagsvc.cli.{path.stem}" for path in sorted((ROOT / "src/flagsvc/cli").glob("[a-z]*.py")))
 
 
@@ -110,12 +110,6 @@ def test_what_an_extra_does_not_serve_is_imported_without_it(installed: tuple[st
     assert done.returncode == 0, done.stderr
 
 
-def compiled() -> set[Path]:
-    """Return the modules that are compiled."""
-    lines = ((SOURCE / "compiled.txt").read_text()).splitlines()
-    return {SOURCE / name for line in lines if (name := line.split("#")[0].strip())}
-
-
 def files_of(dotted: str) -> set[Path]:
     """Return the files of our own module or package `dotted`, with the packages it is in."""
     parts = dotted.split(".")[1:]
@@ -125,7 +119,7 @@ def files_of(dotted: str) -> set[Path]:
 
 def looked_into() -> set[str]:
     """Return the top names of what the compiled modules import, and what that imports, outside of us and of Python."""
-    todo, seen, outside = compiled(), set[Path](), set[str]()
+    todo, seen, outside = set(forms.listed()), set[Path](), set[str]()
     while todo:
         module = todo.pop()
         seen.add(module)

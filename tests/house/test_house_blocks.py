@@ -64,7 +64,6 @@ def check_toml(text: str) -> None:
 
 
 def option_names(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
-    """Give the names of the options in a table."""
     for name, value in table.items():
         whole = f"{prefix}{name}"
         yield from option_names(value, f"{whole}.") if isinstance(value, dict) and whole not in NAMES else [whole]

@@ -19,8 +19,7 @@ from support.needs import program
 from support.statements import statements
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "flagsvc"
-LINES = (line.split("#")[0].strip() for line in (PACKAGE / "compiled.txt").read_text().splitlines())
-COMPILED = [line for line in LINES if line]
+COMPILED = [path.relative_to(PACKAGE).as_posix() for path in forms.listed()]
 
 
 def interpreted_bases(text: str, compiled: list[str]) -> Iterator[str]:

@@ -47,7 +47,6 @@ class Shown(NamedTuple):
 
 
 def blocks(page: Path, *languages: str) -> list[str]:
-    """Return the fenced blocks of a page in these languages."""
     return [text for language, text in FENCE.findall(page.read_text()) if language in languages]
 
 
@@ -82,7 +81,6 @@ def of_the_command(words: list[str]) -> list[str]:
 
 
 def assignments(words: list[str]) -> dict[str, str]:
-    """Return the variables that a command begins with."""
     found: dict[str, str] = {}
     for word in words:
         if not re.match(r"[A-Z_]+=", word):

@@ -35,7 +35,6 @@ def places(module: Path) -> list[str]:
 
 
 def is_mirrored(module: Path) -> bool:
-    """Return whether the mirrored folder has tests of a module's name."""
     folder, name = ROOT / "tests" / "unit" / module.parent, module.stem.rstrip("_")
     return any(folder.glob(f"test_{name}.py")) or any(folder.glob(f"test_{name}_*.py"))
 

@@ -60,12 +60,10 @@ def members(owner: ast.ClassDef) -> set[str]:
 
 
 def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """Return the names of a function's parameters."""
     return {each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
 
 
 def targets(node: ast.AST) -> Iterator[str]:
-    """Give the names that a statement assigns to."""
     wholes = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
     yield from (each.id for whole in wholes for each in ast.walk(whole) if isinstance(each, ast.Name))
 

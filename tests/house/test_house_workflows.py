@@ -20,7 +20,6 @@ PUBLISHERS = {("docs", "publish"), ("image", "publish"), ("release", "packages")
 
 
 def jobs() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield workflow, name and content of each job."""
     for path in FILES:
         for name, job in yaml.safe_load(path.read_text())["jobs"].items():
             yield path.stem, name, job

@@ -1,4 +1,4 @@
-"""The files in deploy/observe/ are those of the rows, and name only metrics that exist. Each alert fires for its fault alone."""
+"""Dashboards and alerts name only metrics that exist, and each alert fires for its fault alone. test_house_pages.py: the files."""
 
 from __future__ import annotations
 
@@ -35,12 +35,6 @@ def sample_names(rows: Iterable[MetricRow[Any]]) -> set[str]:
 
 def names_in(text: str) -> set[str]:
     return set(re.findall(r"\b(?:flagsvc|process)_[a-z_]+", text))
-
-
-@pytest.mark.parametrize("name", sorted(observe.files()))
-def test_a_file_is_current(name: str) -> None:
-    """`make docs` would change nothing."""
-    assert (FOLDER / name).read_text() == observe.files()[name]
 
 
 @PROGRAMS

@@ -18,7 +18,6 @@ STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + SLE
 
 
 def python(text: str) -> list[object]:
-    """Return a command that runs a line of Python."""
     return [sys.executable, "-c", text]
 
 

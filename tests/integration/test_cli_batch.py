@@ -50,7 +50,7 @@ DATA: dict[str, Any] = {
 def peer(request: pytest.FixtureRequest) -> Iterator[Peer]:
     """Give each of the servers in turn, with a segment that the data set uses."""
     with SERVERS[request.param]() as server:
-        server.post("/api/admin/segments", {"name": "testers", "constraints": []})
+        server.admin("/segments", {"name": "testers", "constraints": []})
         yield server
 
 
@@ -138,12 +138,12 @@ def test_who_asks(peer: Peer, tmp_path: Path) -> None:
         ("", 2, "the server wants a token"),
         ("user:unknown", 2, "the server does not know the token"),
         (peer.backend, 2, "the token is one for SDKs and proxies"),
-        (peer.admin, 1, "this is an admin token, which belongs to no user"),
+        (peer.admin_token, 1, "this is an admin token, which belongs to no user"),
     ):
         called = peer.run(tmp_path, "import", "flags.json", *PLACE, "--yes", token=token)
         assert (called.code, text in called.err) == (code, True), called
         assert "imported: " not in called.out.replace("nothing was imported: ", "") and (not token or token not in called.err)
-    assert peer.run(tmp_path, "validate", "flags.json", *PLACE, token=peer.admin).code == 0
+    assert peer.run(tmp_path, "validate", "flags.json", *PLACE, token=peer.admin_token).code == 0
 
 
 def test_what_is_not_there(peer: Peer, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_at_a_terminal(peer: Peer, tmp_path: Path) -> None:
         assert found.code == code
 
 
-FEATURES = "/api/admin/projects/default/features"
+FEATURES = "/projects/default/features"
 STRATEGY: dict[str, Any] = {
     "name": "flexibleRollout",
     "title": "Half",
@@ -185,14 +185,14 @@ WORDS = "Half: 50 % by userId, group night and appName is one of web, app and in
 def night(peer: Peer) -> Peer:
     """Give each of the servers with three more flags, one of them archived."""
     tested = [{"contextName": "userId", "operator": "IN", "values": ["7"]}]
-    peer.post("/api/admin/segments", {"name": "night testers", "constraints": tested})
+    peer.admin("/segments", {"name": "night testers", "constraints": tested})
     for name, kind in (("night-mode", "experiment"), ("night", "release"), ("night-old", "release")):
-        peer.post(FEATURES, {"name": name, "type": kind, "description": f"{name} is here"})
+        peer.admin(FEATURES, {"name": name, "type": kind, "description": f"{name} is here"})
     for environment in ("development", "production"):
-        peer.post(f"{FEATURES}/night-mode/environments/{environment}/strategies", STRATEGY | {"segments": [2]})
-    peer.post("/api/admin/features/night-mode/tags", {"type": "simple", "value": "web"})
-    peer.post("/api/admin/projects/default/stale", {"features": ["night"], "stale": True})
-    peer.post("/api/admin/projects/default/archive", {"features": ["night-old"]})
+        peer.admin(f"{FEATURES}/night-mode/environments/{environment}/strategies", STRATEGY | {"segments": [2]})
+    peer.admin("/features/night-mode/tags", {"type": "simple", "value": "web"})
+    peer.admin("/projects/default/stale", {"features": ["night"], "stale": True})
+    peer.admin("/projects/default/archive", {"features": ["night-old"]})
     return peer
 
 

@@ -26,8 +26,7 @@ from packaging.markers import Marker
 
 from flagsvc.core.version import COMPILED, INTERPRETED
 from flagsvc.server.store.seed.file import parse_seed
-from support import needs
-from support.conforming import assert_answers_the_client_specification
+from support import forms, needs, peers
 from support.fake_upstream import fake_upstream
 from support.processes import ROOT, answers, clean_environment, free_port, proxy_environment, running, scratch
 
@@ -69,6 +68,26 @@ def of(stage: list[Step], instruction: str) -> list[str]:
 
 
 BUILD, FINAL = steps()
+
+
+def check_client_specification(packages: Path) -> None:
+    """Run all cases with the package that lies in the folder `packages`, and no other of its name."""
+    if isinstance(reason := peers.find("@unleash/client-specification"), str):
+        needs.missing(reason)
+    with scratch() as folder:
+        env = clean_environment(folder) | {"PYTHONPATH": str(packages)}
+        where = python(env, "-c", "import flagsvc; print(flagsvc.__file__)")
+        assert Path(where.strip()).is_relative_to(packages)
+        ran = python(env, "-m", "pytest", "tests/conformance/test_client_specification.py", "-v", "--noconftest")
+        assert re.search(r"[1-9]\d\d passed", ran), ran[-500:]
+
+
+def python(env: dict[str, str], *arguments: str) -> str:
+    """Return what Python prints, which must succeed."""
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == 0, f"{arguments}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
 
 
 class Machine:
@@ -168,16 +187,15 @@ class TestTheImage:
     @pytest.mark.parametrize("image", [COMPILED], indirect=True)
     def test_the_engine_is_compiled(self, image: Machine) -> None:
         """Every module that is meant to be compiled is there as machine code."""
-        lines = (ROOT / "src/flagsvc/compiled.txt").read_text().splitlines()
-        meant = [line.partition("#")[0].strip() for line in lines if line.partition("#")[0].strip()]
+        meant = [installed(image) / path.relative_to(ROOT / "src/flagsvc") for path in forms.listed()]
         assert meant, "nothing is listed in compiled.txt"
-        missing = [name for name in meant if not list((installed(image) / name).parent.glob(f"{Path(name).stem}.*.so"))]
+        missing = [path for path in meant if not list(path.parent.glob(f"{path.stem}.*.so"))]
         assert missing == []
 
     def test_what_is_installed_from_the_archive_answers_the_client_specification(self, image: Machine) -> None:
         """The wheel is built from the source distribution, which holds all that a build reads."""
         assert list((image.root / "wheels").glob("flagsvc-*.tar.gz"))
-        assert_answers_the_client_specification(installed(image).parent)
+        check_client_specification(installed(image).parent)
 
     def test_only_what_runs_is_installed(self, image: Machine) -> None:
         """The environment has the pinned requirements and this package, and no pip, compiler or tests."""

@@ -5,12 +5,15 @@ The memory of a serving proxy: modules that it does not need, and the size of th
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import runpy
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -31,7 +34,6 @@ from support.processes import (
     our_proxy,
     proxy_environment,
 )
-from support.slowanswers import ends_after_its_answer, slow_enricher
 from support.waiting import wait_until
 from support.worker_pools import document, worker_pool
 from support.worker_pools import workers as workers_of
@@ -117,11 +119,43 @@ def test_the_last_metrics_leave(upstream: FakeUpstream) -> None:
     assert post.json()["bucket"]["toggles"] == {"first": counted, "second": counted}
 
 
+SLOW_ENRICHER = """
+import asyncio, pathlib
+folder = pathlib.Path(__file__).parent
+async def wait(context):
+    (folder / 'seen').touch()
+    while not (folder / 'go').exists():
+        await asyncio.sleep(0.01)
+    return context
+enrichers = [wait]
+"""
+"""An enricher that says that it is asked, and that is done when it is told so: by files."""
+
+
+def refuses(port: int) -> bool:
+    """Return whether a port has no listener."""
+    with contextlib.closing(socket.socket()) as client:
+        return client.connect_ex(("127.0.0.1", port)) != 0
+
+
 @one_or_two_workers
 def test_answers_on_their_way_are_finished(upstream: FakeUpstream, tmp_path: Path, workers: str) -> None:
     """A request that is being answered when the signal comes gets its answer; new connections are refused."""
-    with worker_pool(upstream, workers, **slow_enricher(tmp_path)) as proxy:
-        ends_after_its_answer(proxy, tmp_path)
+    enrichers = tmp_path / "slow.py"
+    enrichers.write_text(SLOW_ENRICHER)
+    env = {"EXP_CUSTOM_ENRICHERS_FILE": str(enrichers), "FLAGSVC_ENRICHER_TIMEOUT": "60000"}
+    with worker_pool(upstream, workers, **env) as proxy:
+        got: list[int] = []
+        asking = threading.Thread(target=lambda: got.append(proxy.get().status))
+        asking.start()
+        proxy.program.wait((tmp_path / "seen").exists, "answering")
+        proxy.program.process.send_signal(signal.SIGTERM)
+        proxy.program.wait(lambda: refuses(proxy.port), "refusing connections")
+        assert got == []
+        (tmp_path / "go").touch()
+        asking.join(20)
+        assert got == [200]
+        assert proxy.program.process.wait(20) == 0
 
 
 def test_the_upstream_comes_later() -> None:

@@ -1,20 +1,23 @@
 """Keys and tokens that change while `flagsvc proxy` runs: from files, at SIGHUP, with one process and with several.
 
-Reloads while callers ask: no request of a lasting key fails, no answer has foreign flags, revoked keys open nothing. The long
-version, with one, two and four workers, is tests/long/test_long_reload.py.
+Reloads while callers ask: no request of a lasting key fails, no answer has foreign flags, revoked keys open nothing after the log
+line of the reload, and processes do not grow. In the long run, RELOADS=100 is the number of reloads, RELOAD_SEED=1 the seed of the
+walk; the figures are printed with `-s`.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
+from reload_callers import Size
+from reload_walk import ReloadWalk, walking
 
 from support.fake_upstream import FEATURES, METRICS, FakeUpstream, Reply
 from support.processes import SERVER_SIDE_TOKEN, Proxy, ask, our_proxy
-from support.reload_walk import walking
 from support.worker_pools import HEADERS
 
 QUICK = {"FLAGSVC_WATCH_INTERVAL": "1", "LOG_LEVEL": "info"}
@@ -120,3 +123,46 @@ def test_a_single_environment_under_load(tmp_path: Path) -> None:
         walk.steps(4)
         walk.step("another upstream")
         walk.settle()
+
+
+RELOADS = int(os.environ.get("RELOADS", "100"))
+SEED = int(os.environ.get("RELOAD_SEED", "1"))
+POOL = 1 + min(32, (os.cpu_count() or 1) + 4)
+"""The most threads of a process: the thread of the loop, and the pool for files and compiling."""
+SCAN_S = float(os.environ.get("SCAN_S", "5"))
+"""After so many seconds a process scans all objects for garbage; 0 leaves it at ten minutes.
+
+Environments that have ended are garbage in cycles: the processes of the long run scan soon, and show what is not garbage.
+"""
+WARM_UP, GROWTH = 1.25, 1.05
+"""By how much the memory of a process may grow from the end of the first quarter to the end, and from the half to the end.
+
+In the first half, the threads start that a process has for files and compiling, and each takes memory of its own.
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("single", [False, True], ids=["several environments", "a single environment"])
+@pytest.mark.parametrize("number", [1, 2, 4], ids=["one process", "two workers", "four workers"])
+def test_reloads(number: int, single: bool, tmp_path: Path) -> None:
+    """Keys, options, tokens, upstreams, files that are refused: of ten environments that come and go, or of one without a name."""
+    with walking(tmp_path, seed=SEED, number=number, single=single, scan_s=SCAN_S) as walk:
+        walk_far(walk)
+
+
+def walk_far(walk: ReloadWalk) -> None:
+    """Reload so often, print the figures, and compare the processes after the first quarter with those at the end."""
+    began = time.monotonic()
+    quarters = walk.run(RELOADS)
+    answered = sum(caller.answered for caller in walk.callers)
+    print(f"\n{sum(walk.done.values())} reloads in {time.monotonic() - began:.0f} s with {walk.number} worker(s):", end=" ")
+    print(f"{answered} answers, {len(walk.wrong())} wrong; {dict(walk.done)}; {dict(walk.seen)}")
+    for at, sizes in enumerate(quarters, 1):
+        print(f"  quarter {at}: {', '.join(map(words, sizes))}")
+    for early, half, late in zip(quarters[0], quarters[1], quarters[-1], strict=True):
+        assert late.memory <= min(WARM_UP * early.memory, GROWTH * half.memory)
+        assert late.files <= early.files and late.threads <= max(early.threads, POOL)
+
+
+def words(size: Size) -> str:
+    return f"{size.memory / 2**20:.1f} MB, {size.files} files, {size.threads} threads"

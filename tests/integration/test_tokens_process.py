@@ -1,18 +1,20 @@
 """Processes that look up tokens: restarts, several workers, proxies below proxies.
 
-A short flood of random tokens, from one address and from many; the long one is `tests/long/test_long_tokens.py`.
+Floods of random tokens, from one address and from many: the upstream, known callers and new ones do not suffer. In the long run,
+FLOOD_SECONDS=60 is the length of each flood, FLOOD_RATE=1000 its requests a second; the figures are printed with `-s`.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import statistics
 from collections.abc import Iterator
 
 import pytest
+from flooded_tokens import BUDGET, flooded
 
 from support.fake_upstream import FakeUpstream
-from support.flooded_tokens import BUDGET, flooded
 from support.processes import Proxy, ask, our_proxy
 from support.token_scene import ADMIN, BACK, BACK_B, DEV, FRONT, FRONT_A, UNKNOWN, UP, knowing_upstream
 from support.waiting import wait_until
@@ -98,7 +100,7 @@ def test_ours_below_ours(upstream: FakeUpstream) -> None:
             assert told.json()["tokens"] == [{"token": BACK_B, "type": "client", "projects": ["b"], "environment": "production"}]
 
 
-SECONDS = 5.0
+SHORT_S = 5.0
 TRIES = 20
 """The most tries of a new token until it is let in; each waits as long as it is told."""
 
@@ -113,9 +115,38 @@ def test_a_flood_of_tokens(many: bool, route: str, rate: float, refused: str) ->
 
     A request has one token, or asks about a hundred random ones.
     """
-    figures = flooded(SECONDS, rate, many=many, quiet_s=1.0, number=1 if route == "proxy" else 2, route=route)
+    figures = flooded(SHORT_S, rate, many=many, quiet_s=1.0, number=1 if route == "proxy" else 2, route=route)
     assert figures.statuses == {200} and len(figures.during) > 100 and not figures.dead
     assert set(figures.flood["statuses"]) <= {refused, "503"} and not figures.flood["failed"]
     assert sum(figures.flood["statuses"].values()) == figures.flood["sent"] > 0, "every request of the flood is answered"
     assert 0 < figures.questions <= BUDGET * (figures.seconds + 1) and figures.largest <= 100
     assert figures.newcomers and max(tries for tries, _ in figures.newcomers) <= TRIES
+
+
+SECONDS = float(os.environ.get("FLOOD_SECONDS", "60"))
+RATE = float(os.environ.get("FLOOD_RATE", "1000"))
+QUIET_S = 10.0
+GROWTH = 16 * 1024 * 1024
+"""Bytes by which a proxy may grow after the first 20 seconds."""
+FACTOR = 50
+"""By how much the p99 of known callers may grow. Proxy and flood share the processors."""
+NEW_S = 15.0
+"""Seconds within which a new token is let in."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [1, 2], ids=["one process", "two workers"])
+@pytest.mark.parametrize(("route", "share"), [("proxy", 1), ("validate", 10)])
+@pytest.mark.parametrize("many", [False, True], ids=["one address", "many addresses"])
+def test_a_long_flood_of_tokens(many: bool, number: int, route: str, share: int) -> None:
+    """The upstream gets its budget and no more, known callers are answered, memory is flat, no process ends, new tokens get in."""
+    figures = flooded(SECONDS, RATE / share, many=many, quiet_s=QUIET_S, number=number, route=route)
+    source = "many addresses" if many else "one address"
+    print(f"\n{route}, {source}, {number} worker(s), {RATE / share:.0f} a second for {SECONDS:.0f} s\n{figures.lines()}")
+    assert figures.statuses == {200} and not figures.dead
+    assert set(figures.flood["statuses"]) <= {"200" if route == "validate" else "401", "503"} and not figures.flood["failed"]
+    assert figures.questions <= BUDGET * (figures.seconds + 1) and figures.largest <= 100
+    before, during = (statistics.quantiles(times, n=100)[98] for times in (figures.before, figures.during))
+    assert during < FACTOR * before
+    assert figures.newcomers and max(seconds for _, seconds in figures.newcomers) < NEW_S
+    assert figures.memory[-1] - figures.memory[min(20, len(figures.memory) - 1)] < GROWTH

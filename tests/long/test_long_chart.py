@@ -43,7 +43,6 @@ PEER = [{"podSelector": {"matchLabels": {"app": "prometheus"}}}]
 
 
 def both(**values: Any) -> dict[str, Any]:
-    """Return values of both components."""
     return {"proxy": values, "server": values}
 
 
@@ -89,14 +88,12 @@ TUNED = {
 
 
 def run(*command: object, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
     words = [str(word) for word in command]
     return subprocess.run(words, capture_output=True, text=True, timeout=900, check=False, env={**os.environ, **env})
 
 
 @cache
 def module(name: str) -> Path:
-    """Return the folder of a Go module."""
     done = run(needs.program("go"), "mod", "download", "-json", name)
     return (
         Path(json.loads(done.stdout)["Dir"]) if done.returncode == 0 else needs.missing(f"{name} cannot be fetched: {done.stderr}")
@@ -147,7 +144,6 @@ def validators(version: str) -> Mapping[tuple[str, str], Any]:
 
 @cache
 def validator(version: str, api: str, kind: str) -> Any:
-    """Return what checks a kind of resource."""
     return jsonschema_rs.Draft202012Validator(validators(version)[api, kind])
 
 
@@ -177,12 +173,10 @@ def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def template(folder: Path, *more: object) -> subprocess.CompletedProcess[str]:
-    """Return what helm makes of a chart."""
     return run(helm(), "template", "flagsvc", folder, "--kube-version", KUBERNETES[-1], *more)
 
 
 def rendered(chart: Path, values: Mapping[str, Any], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Return what helm makes of the chart with some values."""
     (folder / "values.json").write_text(json.dumps(values))
     return template(chart, "--values", folder / "values.json")
 
@@ -234,7 +228,6 @@ def dangling(made: list[dict[str, Any]]) -> set[tuple[str, str]]:
 
 
 def batches(values: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Give values in lists of BATCH."""
     while many := list(itertools.islice(values, BATCH)):
         yield many
 

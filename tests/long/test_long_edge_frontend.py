@@ -33,7 +33,6 @@ def both() -> Iterator[Pair]:
 
 @pytest.fixture(scope="module")
 def figures(both: Pair) -> Figures:
-    """Give the figures of all documents."""
     campaign = Campaign(both)
     campaign.run([subject(SEED, number, CONTEXTS, kind) for kind, many in DOCUMENTS.items() for number in range(many)])
     campaign.run([Subject(TARGETED, edge_targeted.DOCUMENT, edge_targeted.QUESTIONS)])

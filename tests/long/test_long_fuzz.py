@@ -22,7 +22,6 @@ from support.processes import scratch
 
 @contextmanager
 def command_folder() -> Iterator[CommandFolder]:
-    """Give a folder with odd files."""
     with scratch() as folder:
         yield CommandFolder(folder)
 

@@ -49,7 +49,6 @@ class Tree:
         return time.monotonic()
 
     def polls(self) -> float:
-        """Return how many polls the server has answered."""
         page = ask(self.server.url.removesuffix("/api") + "/metrics").text.splitlines()
         rows = [line for line in page if line.startswith("flagsvc_http_requests_total") and "/api/client/features" in line]
         return sum(float(line.rpartition(" ")[2]) for line in rows)
@@ -57,7 +56,6 @@ class Tree:
 
 @pytest.fixture(scope="module")
 def tree() -> Iterator[Tree]:
-    """Run the tree until the tests are done."""
     features = [{"name": f"flag-{at}", "enabled": ["development"]} for at in range(FLAGS)]
     pace = {"FLAGSVC_FETCH_INTERVAL": str(REFRESH_MS)}
     with ExitStack() as made:
@@ -72,12 +70,10 @@ def tree() -> Iterator[Tree]:
 
 
 def is_on(proxy: Proxy) -> bool:
-    """Return whether a proxy answers that the flag is on."""
     return SWITCHED in proxy.toggles()
 
 
 def cpu_s(pid: int) -> float:
-    """Return the processor time of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

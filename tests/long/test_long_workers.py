@@ -29,7 +29,6 @@ Strike = Callable[[Outage, Sequence[int]], float]
 
 
 def stop(around: Outage, pids: Sequence[int]) -> float:
-    """Stop processes for good."""
     return signalled(pids, signal.SIGSTOP)
 
 

@@ -8,7 +8,7 @@ Waiting, programs, data
 - `peers`: npm packages; `javascript`: a JavaScript function over many values
 - `databases`: fixtures for SQLite and PostgreSQL; `redises`: a Redis server; `balancers`: HAProxy and nginx; `pki`: certificates
 - `notified`: the socket of a service manager
-- `guides`: commands of the how-to pages; `conforming`: the client specification on an installed package
+- `guides`: commands of the how-to pages
 - `statements`: what modules of the repository import
 - `forms`, `covering`, `coverage_floors`: compiled modules or sources, and branch coverage; `same_inputs`: how many inputs
 
@@ -28,12 +28,11 @@ The proxy
 - `scene`: an application with upstream, folder, log and clock in one loop; `token_scene`: the same for looked-up tokens
 - `apps_options`, `settings_samples`, `environment_samples`, `option_samples`: options
 - `environments`: the inside of a runtime; `desk_scene`: the operators' pages; `class_ways`: classes of contexts forced on or off
-- `streams`: a flag server with streams, and a poller that follows it; `follow_walk`: a random walk of both
+- `streams`: a flag server with streams, and a poller that follows it
 - `polling`: a poller; `lookup_scene`: a look-up of tokens; `upstream_session`: a client of an upstream; `plain_store`: a storage
 - `event_streams`: a caller with an open stream, and how many streams a proxy has
-- `worker_pools`: a process with workers, and callers; `outages`: workers that fall; `slowanswers`: an answer when the signal comes
-- `reload_walk`, `reload_callers`: reloads under load; `flooded_tokens`, `token_flood`: a flood of tokens
-- `deltas`: a caller of delta and streaming; `sdk_modes`: real SDKs that poll beside SDKs that stream
+- `worker_pools`: a process with workers, and callers; `outages`: workers that fall
+- `deltas`: a caller of delta and streaming
 - `tagged`: generated configurations and requests; `tracebacks`: what an error report shows
 
 The flag server
@@ -44,10 +43,10 @@ The flag server
 - `batch_trouble`, `shape_bodies`: generated data sets and bodies; `state_exports`: exports of old servers
 - `page_scene`: pages with a session; `page_forms`: pages and forms with a token; `provider_scene`: signing in at a provider
 - `browser`: Chromium; `person`: a person in it, and signing in; `page_faults`: what is wrong with a page
-- `moments`: times in words; `isolation`: texts from right to left; `reading`: what a screen reader reads of a page
+- `moments`: times in words
 
 Commands and benchmarks
 
-- `cli_helpers`: a command in this process; `cli_peers`, `moving`: commands as processes on ours and the real server
+- `cli_helpers`: a command in this process; `cli_peers`: commands as processes on ours and the real server
 - `bench_scene`: the load generator, and invented results
 """

@@ -44,22 +44,18 @@ class Step:
 
 
 def get(path: str, who: str = BOSS, **given: Any) -> Step:
-    """Return a step that reads."""
     return Step("GET", path, who=who, **given)
 
 
 def post(path: str, body: Any = None, who: str = BOSS, **given: Any) -> Step:
-    """Return a step that sends something new."""
     return Step("POST", path, body, who, **given)
 
 
 def put(path: str, body: Any, who: str = BOSS, **given: Any) -> Step:
-    """Return a step that changes something."""
     return Step("PUT", path, body, who, **given)
 
 
 def delete(path: str, who: str = BOSS, **given: Any) -> Step:
-    """Return a step that deletes something."""
     return Step("DELETE", path, None, who, **given)
 
 

@@ -2,8 +2,6 @@
 
 A row is a method, a path below `/api/admin` and a body. `keep` names the `id` of the answer, which later rows mention as `{name}`.
 `why` says what differs on purpose: then bodies are not compared, and `ours` is the status of our server where that differs, too.
-
-More calls of the admin API in an order: archive, dependencies, constraints, environments and the rest (see admin_calls.py).
 """
 
 from __future__ import annotations
@@ -27,14 +25,15 @@ class Row:
 
 
 def calls(text: str, *bodies: Any) -> list[Row]:
-    """Return rows of lines `METHOD path [keep=name]`; a line that ends in `<` takes the next body."""
+    """Return rows of lines `METHOD path [keep=name]`. A line that ends in `<` takes the next body; in `<3`, the next three."""
     left = list(bodies)
     rows: list[Row] = []
     for line in filter(None, (line.strip() for line in text.splitlines())):
-        words = line.removesuffix("<").split()
-        keep = next((word[5:] for word in words if word.startswith("keep=")), "")
-        body = left.pop(0) if line.endswith("<") else None
-        rows.append(Row(words[0], words[1].replace("~", FEATURES), body, keep))
+        words, taking, number = line.partition("<")
+        method, path, *keep = words.split()
+        for _ in range(int(number or 1)):
+            body = left.pop(0) if taking else None
+            rows.append(Row(method, path.replace("~", FEATURES), body, "".join(keep).removeprefix("keep=")))
     assert not left
     return rows
 
@@ -88,8 +87,7 @@ CHANGING = [
     *each("PATCH", "/projects/named/features/a", []),
     *calls("""
         GET ~/a
-        POST /projects/default/stale <
-        POST /projects/default/stale <
+        POST /projects/default/stale <2
         POST /projects/named/stale <
         GET ~/b
     """, {"features": ["a", "b", "nosuch"], "stale": True}, {"features": []}, {"features": ["a"], "stale": False})
@@ -100,8 +98,7 @@ CONSTRAINT = {"contextName": "userId", "operator": "IN", "values": ["1"]}
 VARIANT = {"weight": 5, "weightType": "variable", "stickiness": "default"}
 STRATEGIES = [
     *calls(f"""
-        POST /segments <
-        POST /segments <
+        POST /segments <2
         GET {HERE}
         GET ~/b/environments/nosuch
         GET ~/nosuch/environments/development
@@ -126,25 +123,13 @@ STRATEGIES = [
         GET {HERE}/strategies/nosuch
         GET {HERE}
         GET ~/b
-        PUT {HERE}/strategies/{{one}} <
-        PUT {HERE}/strategies/{{one}} <
-        PUT {HERE}/strategies/{{one}} <
-        PUT {HERE}/strategies/{{one}} <
-        PUT {HERE}/strategies/{{one}} <
-        PUT {HERE}/strategies/{{one}} <
-        PUT {HERE}/strategies/{{one}} <
+        PUT {HERE}/strategies/{{one}} <7
         PUT {HERE}/strategies/nosuch <
         PUT ~/a/environments/development/strategies/{{one}} <
         PUT /projects/named/features/b/environments/development/strategies/{{one}} <
-        PATCH {HERE}/strategies/{{one}} <
-        PATCH {HERE}/strategies/{{one}} <
-        PATCH {HERE}/strategies/{{one}} <
-        PATCH {HERE}/strategies/{{one}} <
+        PATCH {HERE}/strategies/{{one}} <4
         PATCH {HERE}/strategies/nosuch <
-        POST {HERE}/strategies/set-sort-order <
-        POST {HERE}/strategies/set-sort-order <
-        POST {HERE}/strategies/set-sort-order <
-        POST {HERE}/strategies/set-sort-order <
+        POST {HERE}/strategies/set-sort-order <4
         POST ~/b/environments/nosuch/strategies/set-sort-order <
         GET {HERE}/strategies
     """, {"parameters": {"rollout": "50"}}, {**ROLLOUT, "parameters": {"rollout": "50"}, "segments": [1]},
@@ -201,9 +186,7 @@ VARIANTS = [
         GET ~/nosuch/environments/development/variants
         PUT {PLACE} <
         PATCH {PLACE} <
-        PUT ~/b/variants-batch <
-        PUT ~/b/variants-batch <
-        PUT ~/b/variants-batch <
+        PUT ~/b/variants-batch <3
         GET {PLACE}
     """, [BARE], [], {"variants": [BARE], "environments": []}, {"variants": [BARE], "environments": ["nosuch"]},
         {"variants": [{"name": "z", "weight": 1}, {**BARE, "name": "A"}, BARE], "environments": ["production"]}),
@@ -279,8 +262,7 @@ ARCHIVING = [
         GET ~/p/parents
         POST ~/p/dependencies <
         POST /projects/default/archive <
-        POST /projects/default/revive <
-        POST /projects/default/revive <
+        POST /projects/default/revive <2
         POST /projects/nosuch/revive <
         POST /projects/gone/revive <
         POST /projects/named/revive <
@@ -374,12 +356,8 @@ PLACES = [
         GET /environments/project/nosuch
         PUT /environments/sort-order <
         GET /environments
-        PUT /environments/sort-order <
-        PUT /environments/sort-order <
-        PUT /environments/sort-order <
-        POST /projects/default/environments <
-        POST /projects/default/environments <
-        POST /projects/default/environments <
+        PUT /environments/sort-order <3
+        POST /projects/default/environments <3
         POST /projects/nosuch/environments <
         GET ~/c
         DELETE /projects/default/environments/production

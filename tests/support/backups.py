@@ -136,7 +136,6 @@ def restored(store: Store, source: io.BytesIO, *, replace: bool = False) -> Rest
 
 
 def lines_of(source: io.BytesIO) -> list[Any]:
-    """Return the values of the lines of a backup."""
     return [json.loads(line) for line in gzip.decompress(source.getvalue()).splitlines()]
 
 
@@ -160,7 +159,6 @@ def client_documents(store: Store) -> list[Any]:
 
 
 def without(table: str, lines: list[Any]) -> list[Any]:
-    """Return lines without the rows of a table."""
     return [each for each in lines if each.get("table") != table]
 
 

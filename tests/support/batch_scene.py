@@ -33,17 +33,14 @@ NEW_EACH_TIME = ("id",)
 
 
 def feature(name: str, **more: Any) -> Json:
-    """Return an entry of features."""
     return {"name": name, **more}
 
 
 def strategy(owner: str, name: str = "default", **more: Any) -> Json:
-    """Return an entry of featureStrategies."""
     return {"name": name, "featureName": owner, **more}
 
 
 def place(name: str, *, enabled: bool = False, **more: Any) -> Json:
-    """Return an entry of featureEnvironments."""
     return {"name": name, "featureName": name, "enabled": enabled, **more}
 
 
@@ -52,17 +49,14 @@ def variant(name: str, **more: Any) -> Json:
 
 
 def tag(owner: str, value: str, kind: str = "simple") -> Json:
-    """Return an entry of featureTags."""
     return {"featureName": owner, "tagType": kind, "tagValue": value}
 
 
 def depends(child: str, *parents: Json | str) -> Json:
-    """Return an entry of dependencies."""
     return {"feature": child, "dependencies": [{"feature": each} if isinstance(each, str) else each for each in parents]}
 
 
 def linked(owner: str, *links: Json) -> Json:
-    """Return an entry of links."""
     return {"feature": owner, "links": list(links)}
 
 
@@ -132,7 +126,6 @@ class Scene:
         return found
 
     def dump(self) -> dict[str, list[Json]]:
-        """Return every row of every table."""
         with self.store.reading() as tx:
             return {
                 table.name: sorted((dict(row._mapping) for row in tx.db.execute(select(table))), key=repr)
@@ -161,7 +154,6 @@ def told(checked: object) -> Json:
 
 @contextmanager
 def scene_of(database: str) -> Iterator[Scene]:
-    """Give the scene of a database."""
     store = open_store(database, SystemClock(), RecordingLog())
     found = Scene(store)
 

@@ -44,7 +44,6 @@ class Loopback:
 
     @property
     def requests(self) -> list[bytes]:
-        """All requests, by connection."""
         return [request for each in self.seen for request in each]
 
 
@@ -101,7 +100,6 @@ def generator() -> Path:
 
 
 def fire(server: Loopback, file: Path, plan: load.Plan, *expected: int) -> load.LoadResult:
-    """Run the load generator against a server of this process."""
     return load.run_load(generator(), server.port, os.getpid(), file, plan, frozenset(expected or {200}))
 
 
@@ -113,7 +111,6 @@ def cell(server: str, cpu: float, flags: int = 10, part: str = "matrix", **more:
 
 
 def percentiles(scale: float) -> dict[str, float]:
-    """Return made-up latencies."""
     return {name: scale * at for at, name in enumerate(("50", "75", "90", "95", "99", "99.5", "99.9", "99.99", "100"), 1)}
 
 

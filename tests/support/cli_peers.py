@@ -6,7 +6,7 @@ import os
 import pty
 import select
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +18,11 @@ from support.processes import Called as Called
 
 @dataclass(frozen=True)
 class Peer:
-    """A running flag server with the secrets that the commands are called with."""
+    """A running flag server of either kind: its address without `/api`, and secrets; `user` is that of an administrator."""
 
     url: str
     user: str
-    admin: str
+    admin_token: str
     backend: str
 
     def environment(self, folder: Path, token: str | None = None) -> dict[str, str]:
@@ -34,23 +34,25 @@ class Peer:
         """Call a command in `folder`, as the user unless another token is given, without a terminal."""
         return processes.call(command, *arguments, folder=folder, env=self.environment(folder, token))
 
-    def post(self, path: str, body: object) -> None:
-        """Create something by the admin API."""
-        answer = processes.ask(self.url + path, method="POST", headers={"Authorization": self.user}, body=body)
-        assert answer.status < 300, answer.body
+    def admin(self, path: str, body: object = None, method: str = "") -> Any:
+        """Call the admin API and return the answer. Other statuses than success fail."""
+        url, method = f"{self.url}/api/admin{path}", method or ("GET" if body is None else "POST")
+        answer = processes.ask(url, method=method, headers={"Authorization": self.user}, body=body, seconds=300)
+        assert answer.status < 300, (method, path, answer.status, answer.body)
+        return answer.json() if answer.body else None
 
 
 @contextmanager
-def real() -> Iterator[Peer]:
-    """Run the real server, with a personal token of its first user."""
-    with processes.postgresql() as database, processes.unleash_server(database) as server:
+def real(row: str = "server") -> Iterator[Peer]:
+    """Run the real server of a row of `peers.PACKAGES`, with a personal token of its first user."""
+    with processes.postgresql() as database, processes.unleash_server(database, row) as server:
         root = server.url.removesuffix("/api")
         yield Peer(root, processes.personal_token(server), processes.ADMIN_TOKEN, processes.UPSTREAM_TOKEN)
 
 
 @contextmanager
-def ours() -> Iterator[Peer]:
-    with flagservers.our_flag_server() as server:
+def ours(given: Mapping[str, Any] | None = None) -> Iterator[Peer]:
+    with flagservers.our_flag_server(given=given) as server:
         yield Peer(server.root, flagservers.USER_SECRET, flagservers.ADMIN_SECRET, flagservers.BACKEND_SECRET)
 
 

@@ -31,7 +31,6 @@ class TakenSpan:
 
 
 def attributes(pairs: Any) -> dict[str, Any]:
-    """Return attributes by name."""
     return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in pairs}
 
 
@@ -51,7 +50,6 @@ class Collector:
     may_answer: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, request: Request) -> Reply:
-        """Take what comes."""
         self.may_answer.wait(30)
         self.bodies.append(request.body)
         self.headers.append(request.headers)
@@ -62,7 +60,6 @@ class Collector:
         return Reply(self.status, b"", {"Content-Type": "application/x-protobuf"})
 
     def named(self, *names: str) -> list[TakenSpan]:
-        """Return the spans with these names."""
         return [span for span in self.spans if span.name in names]
 
     def points(self, name: str, service: str = "flagsvc-proxy") -> dict[tuple[str, ...], Any]:
@@ -77,7 +74,6 @@ class Collector:
 
 
 def read_spans(body: bytes) -> list[TakenSpan]:
-    """Return the spans of a request."""
     return [
         TakenSpan(
             attributes(group.resource.attributes)["service.name"],
@@ -108,7 +104,6 @@ def read_metrics(body: bytes) -> dict[tuple[str, str], Any]:
 
 @contextmanager
 def collecting() -> Iterator[Collector]:
-    """Run a collector until the block ends."""
     collector = Collector()
     collector.may_answer.set()
     with http_server(collector.answer) as url:

@@ -34,7 +34,6 @@ class PackageCoverage(NamedTuple):
 
 
 def floors() -> dict[str, float]:
-    """Return the floor of each package."""
     return {package: float(floor) for package, floor in tomllib.loads(FLOORS.read_text())["floors"].items()}
 
 

@@ -47,7 +47,6 @@ class Covering(forms.InterpretedOnly):
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Keep what a process of the run counted."""
         self._parts.append(json.loads(node.workeroutput[OUTPUT]))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

@@ -61,7 +61,6 @@ class Pooler:
 
 @contextmanager
 def pgbouncer(cluster: str, mode: str = TRANSACTION) -> Iterator[Pooler]:
-    """Run PgBouncer in front of a cluster."""
     command, port, user = program("pgbouncer", "/usr/sbin/pgbouncer"), free_port(), database_user()
     with scratch(user) as folder:
         (folder / "users").write_text('"postgres" ""\n"flags" ""\n')
@@ -213,7 +212,6 @@ def share_statements() -> None:
 
 
 def migrated(database: str) -> None:
-    """Bring a database up to date."""
     from flagsvc.server.store.engines import make_engine
     from flagsvc.server.store.migrate import migrate  # not above: this file is read before the sources are on the path
 

@@ -102,7 +102,6 @@ async def ask(contract: Contract, target: str, method: str = "GET", **headers: s
 
 
 async def listen(contract: Contract, target: str, **headers: str | None) -> Listener:
-    """Open a stream."""
     response = await ask(contract, target, "GET", **headers)
     assert isinstance(response, PartsResponse), response.body
     return Listener(response)

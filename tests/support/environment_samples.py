@@ -30,7 +30,6 @@ def required(name: str, without: str = "") -> dict[str, str]:
 
 
 def by_variables(name: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that give an environment these options."""
     return {variable_of(name, BY_NAME[option].reads[0]): text for option, text in given.items()}
 
 
@@ -42,7 +41,6 @@ def two(without: str = "") -> dict[str, str]:
 
 
 def as_variable(tables: Mapping[str, Mapping[str, object]]) -> dict[str, str]:
-    """Return the variable that gives environments as JSON."""
     return HOME | {"FLAGSVC_ENVIRONMENTS": json.dumps({name: nested(table) for name, table in tables.items()})}
 
 

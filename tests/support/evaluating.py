@@ -12,7 +12,6 @@ from flagsvc.engine.snapshot import Snapshot
 
 
 def feature(name: str = "flag", *strategies: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return an enabled feature with these strategies."""
     return {"name": name, "enabled": True, "strategies": list(strategies), **more}
 
 
@@ -31,7 +30,6 @@ def rollout(share: object, **more: Any) -> dict[str, Any]:
 
 
 def snapshot(*features: object, segments: list[object] | None = None, **options: Any) -> Snapshot:
-    """Return the snapshot of a document of these features."""
     document = {"version": 2, "features": list(features), "segments": segments or []}
     return compile_document(document, CompileOptions(**options)).snapshot
 
@@ -43,7 +41,6 @@ def classes_of(made: Snapshot) -> ClassStore:
 
 
 def toggles(body: bytes) -> dict[str, dict[str, Any]]:
-    """Return the toggles of an answer by name."""
     return {toggle["name"]: toggle for toggle in json.loads(body)["toggles"]}
 
 
@@ -59,7 +56,7 @@ def is_on(feature: dict[str, Any], context: Context | None = None, **options: An
     return listed
 
 
-def holds(constraint: object, context: Context | None = None, segments: list[object] | None = None) -> bool:
+def holds(constraint: object, context: Context | None = None) -> bool:
     """Return whether a constraint lets a context through."""
     return is_on(feature("flag", strategy("default", constraint)), context)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import re
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from support.processes import KEY, Proxy
+from support.worker_pools import samples
 
 SECONDS = 20.0
 
@@ -42,7 +42,6 @@ class Listener:
 
 @contextmanager
 def listening(url: str, key: str = KEY, *, tls: ssl.SSLContext | None = None, seconds: float = SECONDS) -> Iterator[Listener]:
-    """Open a stream until the block ends."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port
     connection = (
@@ -59,10 +58,7 @@ def listening(url: str, key: str = KEY, *, tls: ssl.SSLContext | None = None, se
 
 def count(proxy: Proxy, name: str = "open") -> int:
     """Return a number of event streams in the proxy's metrics."""
-    text = proxy.get("/internal-backstage/prometheus").text
-    found = re.search(rf"^flagsvc_streams_{name} ([\d.]+)$", text, re.MULTILINE)
-    assert found is not None, text
-    return int(float(found[1]))
+    return int(samples(proxy)[f"flagsvc_streams_{name}"])
 
 
 def wait_streams(proxy: Proxy, number: int, name: str = "open") -> None:

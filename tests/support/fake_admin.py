@@ -33,7 +33,6 @@ class Answer:
     location: str = ""
 
     def reply(self) -> Reply:
-        """Return it as it is sent."""
         body = self.body if isinstance(self.body, bytes) else b"" if self.body is None else json.dumps(self.body).encode()
         place = {"Location": self.location} if self.location else {}
         return Reply(self.status, body, {"Content-Type": self.media, **place})
@@ -76,11 +75,9 @@ class FakeAdmin:
     asked: list[Asked] = field(default_factory=list)
 
     def sent(self, operation: str) -> list[Any]:
-        """Return the bodies that came for one batch operation."""
         return [asked.body for asked in self.asked if asked.path == f"{BATCH}/{operation}"]
 
     def say(self, operation: str, status: int, body: Any = None, **more: str) -> None:
-        """Answer a batch operation like this from now on."""
         self.answers[f"{BATCH}/{operation}"] = Answer(status, body, **more)
 
 

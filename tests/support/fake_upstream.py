@@ -9,8 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from support.http_servers import Reply as Reply
 from support.http_servers import Request, http_server, json_reply
@@ -22,18 +21,10 @@ VALIDATE = "/edge/validate"
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """One request as it came. Header names are in lower case."""
+class Recorded(Request):
+    """One request, and the status of its answer."""
 
-    method: str
-    path: str
-    query: dict[str, list[str]]
-    headers: dict[str, str]
-    body: bytes
     status: int
-
-    def json(self) -> Any:
-        return json.loads(self.body)
 
 
 def granted(kind: str, *projects: str, environment: str = "production") -> dict[str, object]:
@@ -72,11 +63,9 @@ class FakeUpstream:
             return [seen for seen in self.requests if seen.path == path and status in (None, seen.status)]
 
     def asked_tokens(self) -> list[list[str]]:
-        """Return the tokens of each question so far that was about tokens."""
         return [seen.json()["tokens"] for seen in self.received(VALIDATE)]
 
     def forget(self) -> None:
-        """Forget the requests so far."""
         with self._changed:
             self.requests.clear()
 
@@ -89,11 +78,10 @@ class FakeUpstream:
 
     def answer(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Reply:
         """Return the answer to a request, and record the request."""
-        parts = urlsplit(target)
+        path = urlsplit(target).path
         with self._changed:
-            reply = self.replies.get(parts.path) or self._usual((method, parts.path), headers, body)
-            query = parse_qs(parts.query, keep_blank_values=True)
-            self.requests.append(Recorded(method, parts.path, query, headers, body, reply.status))
+            reply = self.replies.get(path) or self._usual((method, path), headers, body)
+            self.requests.append(Recorded(method, target, headers, body, reply.status))
             self._changed.notify_all()
         return reply
 

@@ -265,7 +265,6 @@ class OurFlagServer:
             self.program.process.send_signal(signal.SIGCONT)
 
     def ask(self, method: str, path: str, body: object = None, *, token: str | None = USER_SECRET) -> processes.Answer:
-        """Send one request to a path below `/api`."""
         headers = {} if token is None else {"Authorization": token}
         return processes.ask(self.url + path, method=method, headers=headers, body=body)
 

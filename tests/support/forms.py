@@ -37,20 +37,20 @@ def interpreted() -> bool:
 
 def compiled_modules() -> dict[str, bool]:
     """Return each module of `compiled.txt`, and whether its compiled form is there."""
-    return {_module(path): any(path.with_suffix(end).exists() for end in EXTENSION_SUFFIXES) for path in _paths()}
+    return {_module(path): any(path.with_suffix(end).exists() for end in EXTENSION_SUFFIXES) for path in listed()}
 
 
 def outdated_modules() -> list[str]:
     """Return the modules whose compiled form is older than their source."""
     found = []
-    for path in _paths():
+    for path in listed():
         libraries = [path.with_suffix(end) for end in EXTENSION_SUFFIXES]
         if any(each.exists() and each.stat().st_mtime < path.stat().st_mtime for each in libraries):
             found.append(_module(path))
     return found
 
 
-def _paths() -> list[Path]:
+def listed() -> list[Path]:
     """Return the sources of the modules that are meant to be compiled."""
     lines = (line.partition("#")[0].strip() for line in (SOURCES / "flagsvc" / "compiled.txt").read_text().splitlines())
     return [SOURCES / "flagsvc" / line for line in lines if line]

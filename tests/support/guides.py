@@ -16,7 +16,6 @@ FENCE = re.compile(r"^ *```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """Return the blocks of a page in a language."""
     text = (ROOT / "docs" / "how-to" / page).read_text()
     return [found for name, found in FENCE.findall(text) if name == language]
 

@@ -47,7 +47,6 @@ class Reply:
 
 
 def json_reply(value: object, status: int = 200) -> Reply:
-    """Return an answer with a JSON value."""
     return Reply(status, json.dumps(value).encode(), {"Content-Type": "application/json"})
 
 

@@ -52,7 +52,6 @@ class MemoryTokens:
         return not self.is_full
 
     async def aclose(self) -> None:
-        """Note that it is closed."""
         self.is_closed = True
 
     async def _pass(self) -> None:
@@ -95,7 +94,6 @@ class LookupScene:
         )
 
     async def validate(self, tokens: Sequence[str]) -> list[object]:
-        """Answer as an upstream does."""
         self.questions.append(list(tokens))
         self.moments.append(self.clock.monotonic())
         if self.gate is not None:
@@ -105,7 +103,6 @@ class LookupScene:
         return [told(token, self.grants[token]) for token in tokens if token in self.grants]
 
     async def aclose(self) -> None:
-        """Note that the connections are closed."""
         self.is_closed = True
 
     async def find(self, token: str, network: bytes = b"") -> TokenGrant | float | None:

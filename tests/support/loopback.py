@@ -45,7 +45,6 @@ class Loopback:
         return f"{self._scheme}://127.0.0.1:{self.port}"
 
     def script(self, *answers: Answer) -> None:
-        """Answer like this from now on."""
         self.answers[:] = answers
 
     async def serve(self, reader: asyncio.StreamReader, writer: Writer) -> None:
@@ -75,19 +74,16 @@ class Loopback:
         self._running = await asyncio.start_server(self.serve, "127.0.0.1", self.port, ssl=self._tls)
 
     def leave(self) -> None:
-        """Take no connection any more, and cut those there are."""
         if self._running is not None:
             self._running.close()
         self.end()
 
     def end(self) -> None:
-        """Cut all connections."""
         for writer in self._writers:
             writer.transport.abort()
 
 
 async def read_request(reader: asyncio.StreamReader) -> Request:
-    """Return the next request of a connection."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     method, target, _ = head[0].split(" ")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
@@ -107,8 +103,6 @@ async def loopback(tls: ssl.SSLContext | None = None) -> AsyncIterator[Loopback]
 
 
 def then_close(content: bytes) -> Behave:
-    """Write and close the connection."""
-
     async def behave(_: Request, __: asyncio.StreamReader, writer: Writer) -> None:
         writer.write(content)
         await writer.drain()

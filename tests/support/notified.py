@@ -31,7 +31,6 @@ class NotifySocket:
 
     @property
     def status(self) -> str:
-        """The last status."""
         return next((each["STATUS"] for each in reversed(self.messages()) if "STATUS" in each), "")
 
 

@@ -68,7 +68,6 @@ class Opener:
     over: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Ask until told to stop."""
         while not self.over.wait(PAUSE_S):
             self.began = time.monotonic()
             good, now = self._ask(), time.monotonic()
@@ -103,16 +102,13 @@ class Outage:
     over: threading.Event = field(default_factory=threading.Event)
 
     def touch(self, *names: str) -> None:
-        """Have the custom code do what these files request."""
         for name in names:
             (self.folder / name).touch()
 
     def unlink(self, name: str) -> None:
-        """Have it do that no longer."""
         (self.folder / name).unlink()
 
     def probe(self) -> None:
-        """Ask for readiness until told to stop."""
         while not self.over.wait(PAUSE_S):
             said = self.readiness()
             if not self.said or self.said[-1][1] != said:
@@ -144,7 +140,6 @@ class Outage:
         return not waiting and now - last > CLOSE_DELAY_S
 
     def restored(self, number: int) -> None:
-        """Wait until so many workers are there again."""
         self.proxy.program.wait(lambda: self.scraped().get("flagsvc_workers") == number, "replacing workers")
 
     def scraped(self) -> dict[str, float]:

@@ -31,7 +31,6 @@ class PageForm:
     fields: list[tuple[str, str]] = field(default_factory=list)
     buttons: list[tuple[str, str]] = field(default_factory=list)
     multipart: bool = False
-    first_button: tuple[str, str] | None = None
 
     def value(self, name: str) -> str:
         """Return the first value of a field. Raises KeyError without one."""
@@ -45,105 +44,66 @@ class PageForm:
         return kept
 
 
-class FormReader(HTMLParser):
-    """Reads the forms of a page."""
+VOID = frozenset({"area", "br", "col", "hr", "img", "input", "link", "meta", "rect", "path", "polyline", "circle"})
 
-    def __init__(self) -> None:
+
+@dataclass(eq=False)
+class Element:
+    """An element of a page, with the elements and texts in it."""
+
+    tag: str
+    attributes: dict[str, str | None]
+    above: Element | None
+    inside: list[Element | str] = field(default_factory=list)
+
+    def get(self, name: str) -> str:
+        """Return an attribute; the empty text for one that is not there or has no value."""
+        return self.attributes.get(name) or ""
+
+    def every(self, *tags: str) -> Iterator[Element]:
+        """Yield the element and all that are in it, in the order of the page; only those with one of the tags, if any are given."""
+        if not tags or self.tag in tags:
+            yield self
+        for each in self.inside:
+            if isinstance(each, Element):
+                yield from each.every(*tags)
+
+    def around(self) -> Iterator[Element]:
+        """Yield the elements that this one is in, from the innermost."""
+        if self.above is not None:
+            yield self.above
+            yield from self.above.around()
+
+    def is_disabled(self) -> bool:
+        holders = (self, *(each for each in self.around() if each.tag == "fieldset"))
+        return any("disabled" in each.attributes for each in holders)
+
+    def text(self) -> str:
+        return "".join(each if isinstance(each, str) else each.text() for each in self.inside)
+
+
+class PageReader(HTMLParser):
+    """Reads a page into elements: `root` has all of them."""
+
+    def __init__(self, page: str) -> None:
         super().__init__()
-        self.forms: list[PageForm] = []
-        self.inside = False
-        self.disabled = 0
-        self.select: tuple[str, list[tuple[str, bool]]] | None = None
-        self.area: tuple[str, str] | None = None
-        self.stack: list[bool] = []
+        self.root = self._open = Element("", {}, None)
+        self.feed(page)
+        self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take a field, a button or a form."""
-        given = dict(attrs)
-        name, off = given.get("name") or "", "disabled" in given or self.disabled > 0
-        if tag == "form":
-            form = PageForm(given.get("method") or "get", given.get("action") or "")
-            form.multipart = given.get("enctype") == MULTIPART
-            self.forms.append(form)
-            self.inside = True
-        elif tag == "fieldset":
-            self.stack.append("disabled" in given)
-            self.disabled += self.stack[-1]
-        elif not self.inside or off:
-            return
-        elif tag == "input" and name and (given.get("type") not in ("checkbox", "radio") or "checked" in given):
-            text = given.get("value", "on" if "checked" in given else "") or ""
-            of_line = given.get("type") not in ("hidden", "checkbox", "radio")
-            self.forms[-1].fields.append((name, as_line(text) if of_line else text))
-        elif tag == "button":
-            button = (name, given.get("value") or "")
-            self.forms[-1].first_button = self.forms[-1].first_button or button
-            self.forms[-1].buttons.append(button)
-        elif tag == "select":
-            self.select = (name, [])
-        elif tag == "option" and self.select is not None:
-            value = given.get("value")
-            self.select[1].append(("\0" if value is None else value, "selected" in given))
-        elif tag == "textarea":
-            self.area = (name, "")
+        made = Element(tag, dict(attrs), self._open)
+        self._open.inside.append(made)
+        if tag not in VOID:
+            self._open = made
 
     def handle_data(self, data: str) -> None:
-        """Take the text of a text area, or of an option without a value."""
-        if self.area is not None:
-            self.area = (self.area[0], self.area[1] + data)
-        elif self.select is not None and self.select[1] and self.select[1][-1][0] == "\0":
-            self.select[1][-1] = (data, self.select[1][-1][1])
+        self._open.inside.append(data)
 
     def handle_endtag(self, tag: str) -> None:
-        """Close what is open."""
-        if tag == "form":
-            self.inside = False
-        elif tag == "fieldset":
-            self.disabled -= self.stack.pop()
-        elif tag == "select" and self.select is not None:
-            name, options = self.select
-            chosen = next((value for value, picked in options if picked), options[0][0] if options else None)
-            if chosen is not None:
-                self.forms[-1].fields.append((name, chosen))
-            self.select = None
-        elif tag == "textarea" and self.area is not None:
-            self.forms[-1].fields.append((self.area[0], as_area(self.area[1]).removeprefix("\n")))
-            self.area = None
-
-
-class MarkReader(HTMLParser):
-    """Reads what a page says of its fields: the wrong fields in order, and the sentences that describe them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.wrong: list[dict[str, str]] = []
-        self.focused: list[str] = []
-        self.links: set[str] = set()
-        self.texts: dict[str, str] = {}
-        self.open = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take a wrong field, the field with the focus, a link within the page, or the start of a sentence."""
-        given = {name: value or "" for name, value in attrs}
-        identity = given.get("id", "")
-        if given.get("aria-invalid") == "true":
-            self.wrong.append(given)
-        if "autofocus" in given:
-            self.focused.append(identity)
-        if given.get("href", "").startswith("#"):
-            self.links.add(given["href"][1:])
-        if identity:
-            assert identity not in self.texts, f"two elements have the id {identity}"
-            self.open, self.texts[identity] = identity, ""
-
-    def handle_data(self, data: str) -> None:
-        """Take the text behind the last id."""
-        if self.open:
-            self.texts[self.open] += data
-
-    def handle_endtag(self, tag: str) -> None:
-        """Close the sentence."""
-        self.open = "" if tag in ("span", "p") else self.open
+        closed = next((each for each in (self._open, *self._open.around()) if each.tag == tag), None)
+        if closed is not None and closed.above is not None and tag not in VOID:
+            self._open = closed.above
 
 
 def read_wrong(answer: Answer, *, summary: bool = True) -> dict[str, str]:
@@ -151,22 +111,48 @@ def read_wrong(answer: Answer, *, summary: bool = True) -> dict[str, str]:
 
     Each is tied to its sentence, the summary, if there is one, leads to it, and the first one has the focus.
     """
-    reader = MarkReader()
-    reader.feed(answer.body.decode())
+    elements = list(PageReader(answer.text).root.every())
+    named = {each.get("id"): each for each in elements if each.get("id")}
+    assert len(named) == sum(1 for each in elements if each.get("id")), "two elements have the same id"
+    links = {each.get("href") for each in elements}
     found = {}
-    for each in reader.wrong:
-        identity = each["id"]
-        assert each["aria-describedby"].split()[0] == f"{identity}-error"
-        assert not summary or identity in reader.links
-        found[identity] = reader.texts[f"{identity}-error"].strip()
-    assert not found or reader.focused == list(found)[:1]
+    for each in elements:
+        if each.get("aria-invalid") == "true":
+            identity = each.attributes["id"] or ""
+            assert each.get("aria-describedby").split()[0] == f"{identity}-error"
+            assert not summary or f"#{identity}" in links
+            found[identity] = named[f"{identity}-error"].text().strip()
+    assert not found or [each.get("id") for each in elements if "autofocus" in each.attributes] == list(found)[:1]
     return found
 
 
 def read_forms(answer: Answer) -> list[PageForm]:
-    reader = FormReader()
-    reader.feed(answer.body.decode())
-    return reader.forms
+    return forms_in(answer.text)
+
+
+def forms_in(page: str) -> list[PageForm]:
+    return [form_of(each) for each in PageReader(page).root.every("form")]
+
+
+def form_of(element: Element) -> PageForm:
+    form = PageForm(element.get("method") or "get", element.get("action"), multipart=element.get("enctype") == MULTIPART)
+    for each in element.every("input", "button", "select", "textarea"):
+        name, kind = each.get("name"), each.get("type")
+        if each.is_disabled():
+            continue
+        if each.tag == "button":
+            form.buttons.append((name, each.get("value")))
+        elif each.tag == "select":
+            options = [option for option in each.every("option") if "disabled" not in option.attributes]
+            chosen = [option for option in options if "selected" in option.attributes] or options
+            for option in chosen[:1]:
+                form.fields.append((name, option.text() if option.attributes.get("value") is None else option.get("value")))
+        elif each.tag == "textarea":
+            form.fields.append((name, as_area(each.text()).removeprefix("\n")))
+        elif name and (kind not in ("checkbox", "radio") or "checked" in each.attributes):
+            text = each.get("value") if "value" in each.attributes or "checked" not in each.attributes else "on"
+            form.fields.append((name, text if kind in ("hidden", "checkbox", "radio") else as_line(text)))
+    return form
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ COOKIE = re.compile(r"^([^=]+)=([^;]*)")
 
 
 def pass_time(clock: FakeClock, seconds: float) -> None:
-    """Let seconds pass on the clock of a server."""
     asyncio.run(clock.advance(seconds))
 
 
@@ -48,7 +47,6 @@ class Visitor:
             return next(each["seenAt"] for each in users.list_with_roles(tx) if each["user"] == name) is not None
 
     def data(self, path: str) -> Any:
-        """Get the data of a page."""
         place, mark, query = path.partition("?")
         answer = self.see(f"{place}.json{mark}{query}")
         assert answer.status == 200, answer.text

@@ -74,7 +74,6 @@ class Person:
         self.page.call("Input.insertText", text=text)
 
     def sees(self, text: str) -> bool:
-        """Return whether the page shows a text."""
         return text in self.page.run("document.body.innerText")
 
     def _reach(self, selector: str) -> None:

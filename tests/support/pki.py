@@ -39,7 +39,6 @@ class Authority:
 
     @property
     def pem(self) -> str:
-        """The authority's own certificate."""
         return self._ca.cert_pem.bytes().decode()
 
     def issue(self, name: str = HOST) -> Issued:
@@ -66,7 +65,6 @@ class Authority:
 
 
 def written(folder: Path, name: str, text: str) -> str:
-    """Write a file and return its path."""
     path = folder / name
     path.write_text(text)
     return str(path)

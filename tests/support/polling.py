@@ -18,12 +18,10 @@ from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog
 
 
 def document(*names: str, **more: object) -> bytes:
-    """Return a document with toggles of these names."""
     return json.dumps({"version": 2, "features": [{"name": name} for name in names], **more}).encode()
 
 
 def snapshot_of(*names: str) -> Snapshot:
-    """Return a configuration of these toggles."""
     return compile_document(json.loads(document(*names)), CompileOptions()).snapshot
 
 
@@ -89,7 +87,6 @@ class PollerScene:
 
 
 def stored(body: bytes, etag: str | None) -> MemoryStore:
-    """Return a store that holds a configuration."""
     store = MemoryStore()
     store.data["key"] = StoredDocument(body, etag).pack()
     return store
@@ -97,7 +94,6 @@ def stored(body: bytes, etag: str | None) -> MemoryStore:
 
 @asynccontextmanager
 async def running(*script: Any, **changes: Any) -> AsyncIterator[PollerScene]:
-    """Run a poller over a source's script."""
     world = PollerScene(changes.pop("source", None) or FakeSource(*script), **changes)
     world.poller.start()
     try:

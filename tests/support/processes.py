@@ -177,7 +177,6 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The body as text."""
         return self.body.decode()
 
     def json(self) -> Any:
@@ -226,7 +225,6 @@ class Proxy:
         return ask(self.url + path, method="POST", body=body, headers=self.headers | headers)
 
     def toggles(self, path: str = "") -> dict[str, Any]:
-        """Return the toggles of a list answer by name."""
         return {toggle["name"]: toggle for toggle in self.get(path).json()["toggles"]}
 
 

@@ -70,7 +70,6 @@ def keep(visitor: Visitor, answer: processes.Answer) -> None:
 
 
 def settings_of(provider: TestProvider, **given: Any) -> ProviderSettings:
-    """Return the settings of a server at a provider."""
     return ProviderSettings(provider.issuer, CLIENT, f"{URL}{CALLBACK}", SECRET)._replace(**given)
 
 

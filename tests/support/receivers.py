@@ -61,7 +61,6 @@ class Receiver:
         return Reply(self.status, self.body, headers=self.more)
 
     def types(self) -> list[str]:
-        """Return the types of the events that came."""
         return [each.json()["type"] for each in self.received]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -34,13 +33,11 @@ class RedisServer:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def ask(self, *words: Any) -> Any:
-        """Return the answer to a command."""
         path = str(self.path)
         with closing(redis.Redis(unix_socket_path=path, password=self.password, socket_timeout=SECONDS)) as client:
             return client.execute_command(*words)  # type: ignore[no-untyped-call]
 
     def names(self) -> list[str]:
-        """Return the names of all keys, sorted."""
         return sorted(name.decode() for name in self.ask("KEYS", "*"))
 
     def kill(self) -> None:
@@ -86,13 +83,3 @@ def tls_arguments(authority: Authority, folder: Path, port: int, clients: str) -
         given[name] = folder / f"{name}.pem"
         (folder / f"{name}.pem").write_text(text)
     return [word for name, value in given.items() for word in (f"--{name}", value)]
-
-
-@contextmanager
-def frozen(server: RedisServer) -> Iterator[None]:
-    """Have a server do nothing at all until the block ends, with all its connections open."""
-    server.program.process.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        server.program.process.send_signal(signal.SIGCONT)

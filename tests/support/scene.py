@@ -112,7 +112,6 @@ class Scene:
 
     @property
     def log(self) -> list[str]:
-        """The lines that were logged so far."""
         return self.stderr.getvalue().splitlines()
 
     def options(self, **more: Any) -> ProxyOptions:

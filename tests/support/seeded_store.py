@@ -54,7 +54,6 @@ class SeededStore:
 
 @contextmanager
 def open_seeded_store(database: str) -> Iterator[SeededStore]:
-    """Give the state in an empty database."""
     store = open_store(database, FakeClock(1_750_000_000.0), RecordingLog())
     try:
         with store.writing(None) as tx:

@@ -94,11 +94,9 @@ class OurServer:
                 tx.db.execute(update(strategies).where(strategies.c.feature == feature).values(id=STRATEGIES[name]))
 
     def ask(self, step: Step, path: str, body: Any) -> Answer:
-        """Send a step with its path and body filled in."""
         return self.client.ask(step.method, path, body, token=OUR_SECRETS[step.who])
 
     def recorded(self) -> list[Recorded]:
-        """Return what was recorded since the state."""
         with self.client.server.store.reading() as tx:
             query = select(events.c.type, events.c.project, events.c.environment).order_by(events.c.id)
             return [Recorded(*row) for row in tx.db.execute(query)]
@@ -119,13 +117,11 @@ class RealServer:
         self.database = database
 
     def ask(self, step: Step, path: str, body: Any) -> Answer:
-        """Send a step with its path and body filled in."""
         token = ADMIN_TOKEN if step.who == "admin" else f"user:{step.who}"
         place = self.url + quote(path, safe="/?=&")
         return ask(place, method=step.method, body=body, headers={"Authorization": token})
 
     def recorded(self) -> list[Recorded]:
-        """Return what was recorded since the state."""
         query = "SELECT type, project, environment FROM events ORDER BY id"
         return [Recorded(*row) for row in self.database.execute(query)]
 

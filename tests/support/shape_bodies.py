@@ -262,11 +262,9 @@ def mutated(draw: random.Random, body: Json) -> Json:
 
 
 def import_body(draw: random.Random) -> Json:
-    """Return a mutated request of validate and import."""
     data = {name: value if draw.random() < 0.5 else [] for name, value in DATA.items()}
     return mutated(draw, {**IMPORT_BODY, "data": data})
 
 
 def export_body(draw: random.Random) -> Json:
-    """Return a mutated request of export."""
     return mutated(draw, draw.choice(EXPORT_BODIES))

@@ -22,12 +22,10 @@ STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-E
 
 
 def chunk(content: bytes) -> bytes:
-    """Return a chunk of a body."""
     return b"%x\r\n%b\r\n" % (len(content), content)
 
 
 def event(name: str, event_id: str, data: str = '{"events":[]}') -> bytes:
-    """Return a server-sent event."""
     return f"event: {name}\nid: {event_id}\ndata: {data}\n\n".encode()
 
 
@@ -59,7 +57,6 @@ class StreamingServer:
         server.script(self.answer)
 
     async def answer(self, request: Request, reader: asyncio.StreamReader, writer: Writer) -> None:
-        """Answer a request."""
         if request.path.endswith("/streaming"):
             self.asked.append(request)
             given = self.replies.pop(0) if self.replies else self.stream
@@ -72,7 +69,6 @@ class StreamingServer:
             await given(request, reader, writer)
 
     async def serve(self, request: Request, _: asyncio.StreamReader, writer: Writer) -> None:
-        """Serve the document, or 304."""
         etag = self.etag_of(self.body)
         is_known = request.headers.get("if-none-match") == etag
         writer.write(reply(304, etag=etag) if is_known else reply(200, self.body, etag=etag))
@@ -87,7 +83,6 @@ class StreamingServer:
             self.streams.remove(writer)
 
     def send(self, content: bytes) -> None:
-        """Send bytes over every stream."""
         for writer in self.streams:
             writer.write(chunk(content))
 
@@ -116,16 +111,13 @@ class FollowScene:
 
     @property
     def ends(self) -> dict[str, int]:
-        """How many streams have ended, by reason."""
         return {reason: count for reason, count in self.notes.ends.items() if count}
 
     def start(self) -> None:
-        """Start both."""
         self.polling.poller.start()
         self.follower.start()
 
     async def stop(self) -> None:
-        """Stop both, and close the connections."""
         await asyncio.gather(self.polling.poller.stop(), self.follower.stop())
         await self.upstream.aclose()
 

@@ -149,7 +149,6 @@ def pair(stickiness: str | None, override: str | None = None) -> list[dict[str, 
 
 
 def lively(name: str = "default", parameters: Mapping[str, str] | None = None, **more: Any) -> dict[str, Any]:
-    """Return a feature with one strategy."""
     constraints = more.pop("constraints", [])
     return {"strategies": [{"name": name, "parameters": parameters or {}, "constraints": constraints}], **more}
 

@@ -51,7 +51,6 @@ class TokenScene:
 
     @property
     def log(self) -> str:
-        """What was logged so far."""
         return self._stderr.getvalue()
 
     async def ask(
@@ -68,23 +67,12 @@ class TokenScene:
         return (await self.ask(path, token, method, **more)).status_code
 
     async def flags(self, path: str, token: str, method: str = "GET", **more: Any) -> list[str]:
-        """Return the names of the flags in an answer."""
         answer = await self.ask(path, token, method, **more)
         assert answer.status_code == 200, (answer.status_code, answer.text)
         content = answer.json()
         return [each["name"] for each in content.get("toggles") or content["features"]]
 
-    async def poll(self, *names: str) -> None:
-        """Have the proxy fetch what is new, and return when it serves flags of these names."""
-        self.app.poll_now()
-
-        async def are_served() -> bool:
-            return await self.flags("/proxy", LISTED) == list(names)
-
-        await until(are_served)
-
     def questions(self) -> list[list[str]]:
-        """Return the tokens of each question that the upstream got."""
         return self.upstream.asked_tokens()
 
     async def renew(self, **options: Any) -> None:
@@ -138,12 +126,10 @@ def fail(upstream: FakeUpstream, status: int, body: bytes = b"", **headers: str)
 
 
 def recover(upstream: FakeUpstream) -> None:
-    """Have questions about tokens answered again."""
     del upstream.replies[VALIDATE]
 
 
 def named(*names: str) -> dict[str, Any]:
-    """Return the body of a look-up by name."""
     return {"toggles": list(names)}
 
 

@@ -21,7 +21,6 @@ IDENTITY = Identity("some-app", "some-instance", "some-connection")
 
 
 def options(url: str, **changes: Any) -> UpstreamSettings:
-    """Return options for an upstream at `url`."""
     return UpstreamSettings(**{"url": url, "token": TOKEN, "identity": IDENTITY, "limits": LIMITS, **changes})
 
 
@@ -29,7 +28,6 @@ def options(url: str, **changes: Any) -> UpstreamSettings:
 async def session(
     path: str = "/api", *, tls: ssl.SSLContext | None = None, **changes: Any
 ) -> AsyncIterator[tuple[Loopback, Upstream]]:
-    """Run a server and a session with it."""
     async with loopback(tls) as server:
         upstream = Upstream(options(server.url + path, **changes), clock=FakeClock(), log=RecordingLog())
         try:

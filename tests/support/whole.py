@@ -17,7 +17,6 @@ from support.evaluating import toggles
 
 
 def unfolded(*features: object, segments: list[object] | None = None, **options: Any) -> Unfolded:
-    """Return the unfolded document of these features."""
     document = {"version": 2, "features": list(features), "segments": segments or []}
     return Unfolded(document, CompileOptions(**options))
 

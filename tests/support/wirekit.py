@@ -73,7 +73,6 @@ class Answer:
 
     @property
     def names(self) -> list[str]:
-        """The names of the toggles in the body."""
         return [toggle["name"] for toggle in self.json()["toggles"]]
 
 
@@ -217,7 +216,6 @@ class Wire:
 
     @property
     def app(self) -> AsgiApp:
-        """The ASGI application around it."""
         return application(self.service)
 
     def ask(
@@ -253,11 +251,9 @@ class Wire:
         return self.ask("POST", target, {"content-type": "application/json", **(headers or {})}, body=body, **more)
 
     def pass_s(self, seconds: float) -> None:
-        """Let time pass."""
         asyncio.run(self.clock.advance(seconds))
 
     def serve(self, document: object, strategies: dict[str, CustomStrategy] | None = None) -> None:
-        """Serve this document from now on."""
         compiled = compile_document(document, CompileOptions(custom_strategies=strategies or {}))
         raw = json.dumps(document).encode()
         odd = sum(each.served for each in compiled.problems)

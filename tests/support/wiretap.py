@@ -39,7 +39,6 @@ class Wiretap:
 
     @property
     def sent(self) -> bytes:
-        """Every byte that was sent so far."""
         return b"\n".join(bytes(each) for each in self.connections)
 
     def record(self) -> tuple[Record, Record]:
@@ -70,13 +69,11 @@ class Wiretap:
             thread.start()
 
     def hang_up(self) -> None:
-        """End all connections immediately."""
         for each in self._sockets:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
-        """End all connections and wait for the threads."""
         self.hang_up()
         for thread in self._threads:
             thread.join(10)
@@ -122,7 +119,6 @@ def relaying(tap: T) -> Iterator[T]:
 
 
 def wiretap(far: int) -> AbstractContextManager[Wiretap]:
-    """Run a relay to the loopback port `far` until the block ends."""
     return relaying(Wiretap(far))
 
 

@@ -22,12 +22,10 @@ HEADERS = {"Authorization": KEY, "Content-Type": "application/json"}
 
 
 def toggle(name: str) -> dict[str, Any]:
-    """Return a toggle that is on."""
     return {"name": name, "enabled": True, "strategies": [{"name": "default"}]}
 
 
 def document(*names: str) -> dict[str, Any]:
-    """Return a document with these toggles."""
     return {"version": 2, "features": [toggle(name) for name in names]}
 
 
@@ -60,7 +58,6 @@ def workers(proxy: Proxy) -> list[int]:
 
 
 def samples(proxy: Proxy) -> dict[str, float]:
-    """Return the samples of one scrape."""
     answer = proxy.get("/internal-backstage/prometheus")
     assert answer.status == 200, answer
     lines = [line.rpartition(" ") for line in answer.body.decode().splitlines() if not line.startswith("#")]
@@ -150,12 +147,10 @@ def load(proxy: Proxy, number: int = 8) -> Iterator[list[Caller]]:
 
 @contextmanager
 def calling(port: int, number: int = 8) -> Iterator[list[Caller]]:
-    """Have callers ask at a port until the block ends."""
     callers = [Caller(port) for _ in range(number)]
     with threads(*(caller.run for caller in callers), stop=setting(*(caller.over for caller in callers))):
         yield callers
 
 
 def ready(proxy: Proxy) -> bool:
-    """Return whether a new connection is answered."""
     return answers(f"{proxy.url}/health")

@@ -13,8 +13,7 @@ from flagsvc.server.store.resources.usage import UsageCount, add_counts
 from support.desk_scene import DeskScene
 from support.evaluating import constraint, feature, strategy
 from support.flagservers import AppClient
-from support.isolation import not_isolated
-from support.page_forms import PageClient, PageForm, read_forms
+from support.page_forms import Element, PageClient, PageForm, PageReader, read_forms
 from support.processes import Answer
 
 TEXT = "عرض 91 % (בטא 5)"
@@ -37,6 +36,65 @@ GIVEN: dict[str, Any] = {
 }
 F = "/api/admin/projects/default/features/a"
 PLACE = f"{F}/environments/development"
+FROM, TO = "\u2068", "\u2069"
+"""The characters around an isolated text where no markup can stand."""
+READ_ATTRIBUTES = ("title", "aria-label", "placeholder", "label")
+"""Attributes that people read."""
+TEXT_TYPES = ("text", "search", "")
+
+
+class Isolation:
+    """What a page says. `found` are the places where `text` stands without isolation, `seen` counts all places where it stands."""
+
+    def __init__(self, page: str, text: str) -> None:
+        self.text = text
+        self.found: list[str] = []
+        self.seen = 0
+        for each in PageReader(page).root.every():
+            self._check_attributes(each)
+            if is_isolated(each):
+                self._check_isolated(each)
+            elif not any(map(is_isolated, each.around())):
+                for data in each.inside:
+                    if isinstance(data, str):
+                        self._check(data, f"{each.tag}: {data.strip()!r}")
+
+    def _check_attributes(self, element: Element) -> None:
+        """Check the attributes of an element; a field with a text needs a direction of its own."""
+        for name in READ_ATTRIBUTES:
+            self._check(element.get(name), f"<{element.tag} {name}={element.get(name)!r}>")
+        typed = element.tag == "textarea" or (element.tag == "input" and element.get("type") in TEXT_TYPES)
+        own = element.get("dir") == "auto" or "readonly" in element.attributes or element.get("inputmode") == "numeric"
+        if typed and not own:
+            self.found.append(f"<{element.tag} name={element.get('name')!r}> has no direction of its own")
+
+    def _check_isolated(self, element: Element) -> None:
+        """Check the text of an isolated element: it is one text of people, and nothing else."""
+        whole = "".join(texts_of(element)).strip()
+        for part in whole.split("\n") if element.tag == "textarea" else (whole,):
+            if part == self.text:
+                self.seen += 1
+            else:
+                self._check(part, f"<{element.tag}> {part!r}")
+
+    def _check(self, text: str, place: str) -> None:
+        """Check that each occurrence in a text stands between isolates."""
+        self.seen += text.count(self.text)
+        if self.text in text.replace(f"{FROM}{self.text}{TO}", ""):
+            self.found.append(place)
+
+
+def is_isolated(element: Element) -> bool:
+    return element.tag == "bdi" or element.get("dir") == "auto"
+
+
+def texts_of(element: Element) -> Iterator[str]:
+    """Yield the texts in an element, but for those of isolated elements in it."""
+    for each in element.inside:
+        if isinstance(each, str):
+            yield each
+        elif not is_isolated(each):
+            yield from texts_of(each)
 
 
 def prepared(client: AppClient) -> None:
@@ -149,9 +207,9 @@ def test_every_page_and_form(pages: PageClient) -> None:
     wrong: dict[str, str] = {}
     with_it = set()
     for place, page in seen_pages(pages):
-        found, seen = not_isolated(page, TEXT)
-        wrong |= dict.fromkeys(found, place)
-        with_it |= {place} if seen else set()
+        read = Isolation(page, TEXT)
+        wrong |= dict.fromkeys(read.found, place)
+        with_it |= {place} if read.seen else set()
     assert not wrong, "\n".join(f"{place}: {each}" for each, place in wrong.items())
     assert len(with_it) > 80
 
@@ -174,6 +232,7 @@ async def test_every_page_of_the_proxy() -> None:
     addresses = ["/ui/status", "/ui/config", "/ui/changes", "/ui/traffic", "/ui/flags", "/ui/try"]
     shown = {each: await scene.text(each) for each in [*addresses, *(f"/ui/flags/{segment(each)}" for each in (TEXT, "child"))]}
     shown["tried"] = await scene.text("/ui/try", method="POST", form=typed)
-    wrong = {f"{place}: {each}" for place, page in shown.items() for each in not_isolated(page, TEXT)[0]}
+    read = {place: Isolation(page, TEXT) for place, page in shown.items()}
+    wrong = {f"{place}: {each}" for place, found in read.items() for each in found.found}
     assert not wrong, "\n".join(wrong)
-    assert sum(not_isolated(page, TEXT)[1] for page in shown.values()) > 20
+    assert sum(each.seen for each in read.values()) > 20

@@ -32,7 +32,7 @@ def test_off_everywhere(pages: PageClient) -> None:
     page = pages.get("/ui/new-flag?project=other")
     assert "<script>alert" not in page.text
     form = pages.form(page, "/projects/other/new-flag")
-    assert form.first_button == ("do", "save")
+    assert form.buttons[0] == ("do", "save")
     made = pages.press(form, "save", name="mine", description=HOSTILE, type="experiment", impressionData="on")
     assert made.status == 303 and made.headers["location"].startswith("/ui/flags/mine?undo=")
     flag = pages.client.get("/api/admin/projects/other/features/mine").json()

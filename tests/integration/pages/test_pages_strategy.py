@@ -85,7 +85,7 @@ def test_what_saving_changes(pages: PageClient) -> None:
     strategy = made(pages, parameters={"rollout": "10", "stickiness": "userId", "groupId": "a"})
     pages.client.post(f"{API.removesuffix('/strategies')}/on")
     form = pages.form(pages.get(f"{LIST}/{strategy['id']}"), strategy["id"])
-    assert form.first_button == ("do", "preview")
+    assert form.buttons[0] == ("do", "preview")
     shown = pages.press(form, "preview", rollout="25").body.decode()
     assert "15 % of the users by userId get it." in shown
     assert "No user loses it." in shown

@@ -26,7 +26,7 @@ from flagsvc.pages.forms import MAX_FIELDS, Form, as_area, as_line, parse_form
 from flagsvc.pages.headers import is_own_request
 from flagsvc.pages.templates import DATA_SUFFIX, MEDIA, StaticFiles, Templates, make_exact, segment
 from sbom import VENDORED
-from support.page_forms import FormReader
+from support.page_forms import forms_in
 
 TEXTS = st.text(st.characters(exclude_characters="\0\r", codec="utf-8"))
 
@@ -120,10 +120,9 @@ ODD = st.text(st.sampled_from('ab "<&\n\r\t\x85é'), max_size=8)
 
 def sent(shown: str, at: int = 0, *, lines: bool, typed: str | None = None) -> Form:
     """Return what a browser sends of a field that shows a text, unless another one is typed."""
-    reader = FormReader()
-    reader.feed(f'<form method="post">{make_exact("name", shown, at, lines=lines)}</form>')
+    [shown_form] = forms_in(f'<form method="post">{make_exact("name", shown, at, lines=lines)}</form>')
     text = (as_area if lines else as_line)(shown) if typed is None else typed
-    fields = [*[("name", "other")] * at, ("name", text.replace("\n", "\r\n")), *reader.forms[0].fields]
+    fields = [*[("name", "other")] * at, ("name", text.replace("\n", "\r\n")), *shown_form.fields]
     return parse_form(urlencode(fields).encode())
 
 

@@ -9,11 +9,10 @@ import pytest
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.load import load
 from flagsvc.settings.option import Option
-from flagsvc.settings.server import ServerOptions, load_server, server_reference
+from flagsvc.settings.server import ServerOptions, load_server
 from flagsvc.settings.table import SERVER_OPTIONS
 from support.option_samples import SERVER_SAMPLES, wrong
 
-ROOT = Path(__file__).resolve().parents[3]
 HOME = {"XDG_STATE_HOME": "/state"}
 
 NAMED = {row.name: row for row in SERVER_OPTIONS}
@@ -109,8 +108,3 @@ def test_which_variables_give_a_warning() -> None:
     assert "did you mean `FLAGSVC_DATABASE_URL`?" in warning
     of_kubernetes = load_server(HOME | {"FLAGSVC_SERVER_PORT": "tcp://10.0.0.1:4242"}, {})
     assert (of_kubernetes.options.port, of_kubernetes.warnings) == (4242, [])
-
-
-def test_the_reference_page_is_what_the_rows_say() -> None:
-    """docs/reference/server-options.md is up to date (`make docs`)."""
-    assert (ROOT / "docs" / "reference" / "server-options.md").read_text() == server_reference()

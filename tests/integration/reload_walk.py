@@ -20,10 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from support.environment_samples import write_toml
-from support.fake_upstream import FakeUpstream, fake_upstream
-from support.processes import Proxy, free_port, our_proxy
-from support.reload_callers import (
+from reload_callers import (
     SERVER_TOKEN,
     Answer,
     Caller,
@@ -38,6 +35,10 @@ from support.reload_callers import (
     requests_of,
     sizes,
 )
+
+from support.environment_samples import write_toml
+from support.fake_upstream import FakeUpstream, fake_upstream
+from support.processes import Proxy, free_port, our_proxy
 from support.worker_pools import document, workers
 
 Tables = Mapping[str, Table]
@@ -107,7 +108,6 @@ class Upstreams:
             self._running[side.upstream][0].serve(table.token, side.document())
 
     def open(self, upstream: int) -> None:
-        """Let an upstream answer."""
         stack = ExitStack()
         server = stack.enter_context(fake_upstream(document("foreign"), self.ports[upstream]))
         self._running[upstream] = server, stack
@@ -121,11 +121,9 @@ class Upstreams:
             self._running.pop(upstream)[1].close()
 
     def is_away(self, upstream: int) -> bool:
-        """Return whether an upstream refuses connections."""
         return upstream not in self._running
 
     def forget(self) -> None:
-        """Forget the requests so far."""
         for server, _ in self._running.values():
             server.forget()
 
@@ -167,7 +165,6 @@ class ReloadWalk:
         self.callers: list[Caller] = []
 
     def _first(self) -> dict[str, Table]:
-        """Return the environments at the start."""
         names = [""] if self.single else [f"e{number}" for number in range(LASTING + PASSING)]
         tables = {
             name: Table(
@@ -215,7 +212,6 @@ class ReloadWalk:
 
     @property
     def lasting(self) -> list[str]:
-        """The names of the environments that stay."""
         return list(self.first)[:LASTING]
 
     def end(self) -> None:
@@ -228,7 +224,6 @@ class ReloadWalk:
         assert "Traceback" not in output and not [secret for secret in SECRETS if secret in output]
 
     def wrong(self) -> list[str]:
-        """Return the wrong answers that callers got."""
         return [each for caller in self.callers for each in caller.wrong]
 
     # ---- reloads
@@ -402,7 +397,6 @@ class ReloadWalk:
         tables[name] = replace(tables[name], keys=(*tables[name].keys, f"client-key-other-{self._make()}"))
 
     def move_key(self, tables: dict[str, Table]) -> None:
-        """Move a key to another environment."""
         name, key = self._take_key(tables)
         other = self.random.choice([each for each in tables if each != name])
         tables[other] = replace(tables[other], keys=(*tables[other].keys, key))
@@ -445,13 +439,11 @@ class ReloadWalk:
             tables[name] = Table(side, (f"client-key-new-{self._make()}",))
 
     def remove(self, tables: dict[str, Table]) -> None:
-        """Remove an environment that does not last."""
         passing = [name for name in tables if name not in self.lasting]
         if passing:
             del tables[self.random.choice(passing)]
 
     def move(self, tables: dict[str, Table]) -> None:
-        """Give an environment another upstream."""
         name = self.draw(tables)
         side = tables[name].side
         self._to(tables, name, replace(side, upstream=(side.upstream + 1) % UPSTREAMS))
@@ -476,7 +468,6 @@ class ReloadWalk:
         self._to(tables, name, replace(tables[name].side, scope=self._scope(name)))
 
     def renew_secret(self, tables: dict[str, Table]) -> None:
-        """Give an environment another token of the same scope."""
         name = self.draw(tables)
         tables[name] = replace(tables[name], secret=self._make())
 

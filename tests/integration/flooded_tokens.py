@@ -17,6 +17,7 @@ from typing import Any
 from support.fake_upstream import FakeUpstream, granted
 from support.processes import KEY, Proxy, our_proxy
 from support.token_scene import BACK, FRONT, FRONT_A, UP, knowing_upstream
+from support.waiting import setting, threads
 from support.worker_pools import workers
 
 BUDGET = 5
@@ -69,17 +70,15 @@ class Figures:
         )
 
 
-class KnownCallers(threading.Thread):
+class KnownCallers:
     """Asks with known tokens and a listed key until told to stop; writes down how long each answer took.
 
     It opens a new connection now and then, so that each worker gets each token, some of them only during the flood.
     """
 
     def __init__(self, port: int, figures: Figures) -> None:
-        super().__init__()
         self.over = threading.Event()
         self.times = figures.before
-        self._port = port
         self._figures = figures
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
 
@@ -102,35 +101,34 @@ class KnownCallers(threading.Thread):
         times.append(time.perf_counter() - began)
 
 
-class Newcomers(threading.Thread):
+@dataclass
+class Newcomers:
     """Every few seconds a caller with a token that was made a moment ago: it tries again when it is told to, until it is let in.
 
     From then on it counts as a known caller, whichever worker gets its connections.
     """
 
-    def __init__(self, port: int, upstream: FakeUpstream, figures: Figures, pause_s: float) -> None:
-        super().__init__()
-        self.over = threading.Event()
-        self._port = port
-        self._pause_s = pause_s
-        self._tokens = upstream.tokens
-        self._figures = figures
+    port: int
+    upstream: FakeUpstream
+    figures: Figures
+    pause_s: float
+    over: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        while not self.over.wait(self._pause_s):
-            assert self._tokens is not None
-            token = f"*:production.hidden-new-{len(self._figures.newcomers)}"
-            self._tokens[token] = granted("frontend")
+        while not self.over.wait(self.pause_s):
+            assert self.upstream.tokens is not None
+            token = f"*:production.hidden-new-{len(self.figures.newcomers)}"
+            self.upstream.tokens[token] = granted("frontend")
             began, tries = time.perf_counter(), 1
             while (pause := self.ask(token)) and tries < 100:
                 time.sleep(pause)  # the caller waits as long as Retry-After says
                 tries += 1
-            self._figures.newcomers.append((tries, time.perf_counter() - began))
-            self._figures.statuses |= {503 if self.ask(token) else 200 for _ in range(CONNECTIONS)}
+            self.figures.newcomers.append((tries, time.perf_counter() - began))
+            self.figures.statuses |= {503 if self.ask(token) else 200 for _ in range(CONNECTIONS)}
 
     def ask(self, token: str) -> int:
         """Ask once; return how many seconds to wait, 0 for a caller that was let in."""
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self._port, timeout=30)) as connection:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)) as connection:
             headers = {"Authorization": token, "X-Forwarded-For": "203.0.113.5"}
             connection.request("GET", "/proxy", headers=headers)
             response = connection.getresponse()
@@ -155,21 +153,14 @@ def flooded(seconds: float, rate: float, *, many: bool, quiet_s: float, number: 
     with knowing_upstream() as upstream, our_proxy(upstream.url, **env) as proxy:
         callers = KnownCallers(proxy.port, figures)
         newcomers = Newcomers(proxy.port, upstream, figures, min(NEWCOMER_S, seconds / 3))
-        callers.start()
-        try:
+        with threads(callers.run, stop=callers.over.set):
             time.sleep(quiet_s)  # the known callers are measured for so long without the flood
             callers.times, began = figures.during, time.monotonic()
             upstream.forget()
-            newcomers.start()
-            alive = set(workers(proxy))
-            attack(proxy, figures, seconds, rate, "many" if many else ATTACKER, route)
-            figures.dead = alive - set(workers(proxy))
-        finally:
-            callers.over.set()
-            newcomers.over.set()
-            callers.join()
-            if newcomers.ident is not None:
-                newcomers.join()
+            with threads(newcomers.run, stop=setting(callers.over, newcomers.over)):
+                alive = set(workers(proxy))
+                attack(proxy, figures, seconds, rate, "many" if many else ATTACKER, route)
+                figures.dead = alive - set(workers(proxy))
         asked, figures.seconds = upstream.asked_tokens(), time.monotonic() - began
         figures.questions, figures.largest = len(asked), max(len(each) for each in asked)
         assert "hidden" not in proxy.program.output() and "Traceback" not in proxy.program.output()

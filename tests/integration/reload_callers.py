@@ -68,7 +68,6 @@ class Table:
 
     @property
     def token(self) -> str:
-        """The token for the upstream."""
         return f"*:{self.side.scope}.api-token-{self.secret}"
 
     @property
@@ -185,7 +184,6 @@ class Reply(NamedTuple):
 
 
 def requests_of(key: str) -> tuple[Requested, ...]:
-    """Return the requests that a key opens."""
     return OF_SERVERS if key.startswith(SERVER_TOKEN) else OF_APPS
 
 
@@ -220,7 +218,6 @@ class Caller:
     over: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Ask until told to stop."""
         while not self.over.is_set():
             tags: Tags = {}
             with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)) as connection:
@@ -279,7 +276,6 @@ def sizes(proxy: Proxy, times: int = 10) -> list[Size]:
 
 
 def size_of(pid: int) -> Size:
-    """Return the size of a process now."""
     folder = Path(f"/proc/{pid}")
     memory = int((folder / "statm").read_text().split()[1]) * 4096
     return Size(memory, len(list((folder / "fd").iterdir())), len(list((folder / "task").iterdir())))
