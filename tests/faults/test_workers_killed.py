@@ -42,7 +42,7 @@ def replaced(proxy: Proxy, killed: int, number: int = 2) -> bool:
 def test_a_worker_ends_under_load(upstream: FakeUpstream, number: int) -> None:
     """It is replaced and counted, no counter goes down, no new connection is lost, and every count but the very last is there.
 
-    What it has taken when it is killed goes with it: here connections that have had answers. Their callers come back at once, and
+    The kill loses what the worker has taken: here connections that have had answers. Their callers come back at once, and
     who waits at its socket then is answered by another.
     """
     with worker_pool(upstream, **ONCE) as proxy:

@@ -1,6 +1,6 @@
 """Prometheus watches real processes, each with a fault of its own: the alerts of that fault fire, and no other alert.
 
-The rules and their times are those that people load, so the test takes 16 minutes. All stands run beside each other. A stand is a
+People load the same rules with the same times, so the test takes 16 minutes. All stands run beside each other. A stand is a
 job of Prometheus.
 """
 
@@ -68,7 +68,7 @@ def nothing() -> None:
 class Stand(NamedTuple):
     """A job: its targets, what brings its fault about, the alerts expected of it, and what callers do in each round.
 
-    `ports` are those of proxies for callers, `others` those of the flag server, or for operators.
+    `ports` serve the callers of proxies. `others` serve operators, or the flag server.
     """
 
     job: str

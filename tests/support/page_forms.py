@@ -57,7 +57,7 @@ class Element:
     inside: list[Element | str] = field(default_factory=list)
 
     def get(self, name: str) -> str:
-        """Return an attribute; the empty text for one that is not there or has no value."""
+        """Return an attribute; the empty text without the attribute or its value."""
         return self.attributes.get(name) or ""
 
     def every(self, *tags: str) -> Iterator[Element]:

@@ -130,7 +130,7 @@ def test_the_use_of_a_flag_as_a_picture(client: AppClient, visitor: Visitor) -> 
 
 
 def test_the_environment_of_a_picture(client: AppClient, visitor: Visitor) -> None:
-    """It is the first one in which the flag was used. Of many environments a list offers the others, for the same time."""
+    """The flag was first used in it. Of many environments a list offers the others, for the same time."""
     report(client, yes=0, no=3, environment="development")
     page = visitor.see("/flags/new").text
     assert "Requests of new in development, last 24 hours." in page and "Show <bdi>production</bdi>" in page

@@ -64,7 +64,7 @@ def walk(node: dict[str, Any], by_id: dict[str, dict[str, Any]]) -> Iterator[dic
 
 
 def line_of(node: dict[str, Any]) -> str:
-    """Return the line of a node; empty for one that is silent or has no name."""
+    """Return the line of a node; empty for a silent node, and for a node without a name."""
     role, name = node["role"]["value"], node.get("name", {}).get("value", "").strip()
     if role in SILENT or not name:
         return ""
@@ -420,7 +420,7 @@ CONFLICT = [
 
 
 def test_the_way_back(server: OurFlagServer, page: Browser) -> None:
-    """After a switch, the list that is gone back to shows it. A form that is gone back to has what was typed."""
+    """After a switch, the list that is gone back to shows it. The back button shows a form with what was typed."""
     show(page, server, "/flags?q=old")
     page.follow("#list tbody th a")
     page.wait_for(LIVE)

@@ -120,7 +120,7 @@ def test_bad_usage_repeats_no_value(flagsvc: Flagsvc) -> None:
     ],
 )
 def test_exit_codes(error: BaseException, code: int, message: str, flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failure of the environment is exit code 1, an input error 2. Each problem has its own line, and there is no traceback."""
+    """A failure of the environment is exit code 1, an input error 2. Each problem has its own line. No traceback is printed."""
     monkeypatch.setattr("flagsvc.cli.health.run", Mock(side_effect=error))
     assert flagsvc("health") == (code, "", message)
 

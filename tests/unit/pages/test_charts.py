@@ -64,7 +64,7 @@ def test_the_top_is_round_and_near(value: float) -> None:
 
 @given(st.lists(NUMBERS, min_size=1, max_size=8).filter(any))
 def test_shares_add_up(totals: list[float]) -> None:
-    """Shares are whole percents, each within 1 of the exact share, and together 100. A part that is there is never `0 %`."""
+    """Shares are whole percents, each within 1 of the exact share, and together 100. A small part is never `0 %`."""
     found = shares_of(totals)
     numbers = [0 if each == "< 1 %" else int(each.removesuffix(" %")) for each in found]
     assert sum(numbers) == 100

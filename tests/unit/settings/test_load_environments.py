@@ -351,7 +351,7 @@ def test_two_environments(given: list[dict[str, Any]], listed: str, looking: str
 
 
 def test_three_environments() -> None:
-    """One line has all of them, and tokens open the first one by name. One that does not look up tokens is not opened."""
+    """One line has all of them, and tokens open the first one by name. Tokens do not open an environment without look-ups."""
     [line] = shared_scopes((name, {"flagsvcUrl": URL, "flagsvcApiToken": UP, "tokenValidation": "upstream"}) for name in "bca")
     assert line.startswith("environments: `b`, `c` and `a` have the same upstream token") and "open `a` alone" in line
     assert warnings(False, {"tokenValidation": "upstream"}, {"flagsvcApiToken": OTHER}) == []

@@ -66,7 +66,7 @@ async def test_a_delayed_parent_kills_no_worker() -> None:
         await let_pass(scene, 1)
         [worker] = scene.made
         ignore_pings(worker)
-        for _ in range(4):  # each is one look that comes a minute late
+        for _ in range(4):  # each look comes a minute late
             scene.clock._elapsed += 60
             await scene.clock.advance(0)
         assert not worker.killed

@@ -135,7 +135,7 @@ PLAIN: dict[str, Any] = {"sub": "s", "email": "a@b.example", "email_verified": T
 
 
 def test_all_that_counts() -> None:
-    """All claims are used, so there is no reason. Another claim with a name counts where the first one does not."""
+    """All claims count, so no reason is given. Another claim with a name counts where the first one does not."""
     assert read_person(PLAIN, "groups") == ("s", "a@b.example", "A", ("g",), ())
     assert read_person(PLAIN | {"name": 5, "preferred_username": "p"}, "groups").name == "p"
 
