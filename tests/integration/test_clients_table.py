@@ -287,7 +287,7 @@ COLUMNS: dict[str, Column] = {
     "a new token": new_token,
     "no flag lost": nothing_lost,
 }
-"""In the order in which they happen: the last one looks back at all others. A client that failed in a group is in no later group."""
+"""In the order in which they happen: the last one looks back at all others. A client that fails in a group is in no later group."""
 MINUTE_S = 60.0
 
 
