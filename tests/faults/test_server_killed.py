@@ -21,7 +21,7 @@ from support.flagservers import BACKEND_SECRET, USER_SECRET, OurFlagServer, our_
 from support.processes import Answer, ask, scratch
 from support.waiting import wait_until
 
-KILLS = 2
+KILLS = 3
 LONG_KILLS = 300
 FEATURES = 150
 WRITERS = 20
@@ -113,8 +113,9 @@ def test_killed_while_importing(database_url: str, kills: int) -> None:
                 taken = min(taken, time.monotonic() - started)
                 states.append(export(first))
         now, outcomes = 1, Counter[tuple[bool, bool]]()
-        for _ in range(kills):
-            answered = killed_at(folder, database_url, random.uniform(0, 2 * taken), 2 - now)
+        for number in range(kills):
+            part = random.uniform(0, 2) if number else 0.1  # of the time that an import takes
+            answered = killed_at(folder, database_url, part * taken, 2 - now)
             with server(folder, database_url) as again:
                 found = export(again)
             assert found in states
