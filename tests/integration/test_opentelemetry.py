@@ -178,7 +178,7 @@ def test_a_collector_in_trouble_costs_only_what_is_dropped(upstream: FakeUpstrea
             began = time.monotonic()
             assert proxy.program.stop(signal.SIGTERM) == 0
             assert time.monotonic() - began < 8
-    assert not collector.named(LIST)
+        assert not collector.named(LIST)
 
 
 @pytest.mark.parametrize("program", ["proxy", "server"])

@@ -50,7 +50,8 @@ class Collector:
     may_answer: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, request: Request) -> Reply:
-        self.may_answer.wait(30)
+        if not self.may_answer.wait(30):
+            return Reply(503)
         self.bodies.append(request.body)
         self.headers.append(request.headers)
         if self.status == 200 and request.path == "/v1/traces":
