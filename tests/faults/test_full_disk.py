@@ -6,6 +6,7 @@ A restore that is killed leaves the database as it was: with all that it had, or
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
 import shutil
@@ -21,6 +22,8 @@ from sqlalchemy import inspect, select
 
 from flagsvc.cli import main
 from flagsvc.core.clock import SystemClock
+from flagsvc.core.errors import StoreError
+from flagsvc.proxy.configuration.stores import FileStore
 from flagsvc.server.store.engines import make_engine
 from flagsvc.server.store.schema import METADATA
 from flagsvc.server.store.store import Store, open_store
@@ -32,7 +35,9 @@ from support.needs import missing
 from support.processes import ROOT
 from support.scene import Proxy, Scene, document, scene, toggle
 
+KEY = "0123abc"
 DISK_KB = 64
+SMALL, LARGE = b"small " * 500, b"large " * 40_000
 
 
 def mounted(folder: Path) -> bool:
@@ -70,6 +75,21 @@ def limited() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_generation_that_does_not_fit(small: Path) -> None:
+    """The previous generation stays, no partial file is left, and the next generation that fits is stored."""
+    store = FileStore(small)
+    store.set(KEY, SMALL)
+    for _ in range(20):
+        with pytest.raises(StoreError) as raised:
+            store.set(KEY, LARGE)
+        cause = raised.value.__cause__
+        assert isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EFBIG)
+        assert store.get(KEY) == SMALL
+    assert [path.name for path in small.iterdir()] == [f"{KEY}.flags"]
+    store.set(KEY, SMALL[1:])
+    assert store.get(KEY) == SMALL[1:]
 
 
 LONG = [f"toggle-{number:05d}" for number in range(2_000)]

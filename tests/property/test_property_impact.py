@@ -12,6 +12,7 @@ from itertools import accumulate
 from math import sqrt
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +24,7 @@ from flagsvc.http.reports import GAUGE
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageBucket, UsageCounters, UsageSource
 from flagsvc.proxy.usage.impact import combine
 from flagsvc.proxy.usage.unsent import from_wire, pack, to_wire, unpack
-from flagsvc.reasons.impact import Draw, impact_of, share_impact
+from flagsvc.reasons.impact import Draw, impact_of, share_impact, variant_impact
 from flagsvc.reasons.words import Rollout
 
 COUNTER_KEY = ImpactKey("sales", "counter", ())
@@ -183,6 +184,18 @@ def test_percentages_agree_with_drawn_identifiers() -> None:
     assert worst < 5
 
 
+def test_a_changed_share_agrees_with_drawn_identifiers() -> None:
+    """Where only the share changes, no user is drawn again: exactly those between the two shares get it or lose it."""
+    sums = joint_sums()
+    for p in range(101):
+        for q in range(101):
+            found = share_impact(Rollout(p, "userId", OLD), Rollout(q, "userId", OLD))
+            counted = sums[max(p, q)][100] - sums[min(p, q)][100]
+            share = (found.gained or 0.0) + (found.lost or 0.0)
+            assert share == abs(p - q)
+            assert abs(counted - share / 100 * DRAWN) <= 5 * sqrt(DRAWN * share / 100 * (1 - share / 100))
+
+
 OPERATORS = ("IN", "NOT_IN", "STR_STARTS_WITH", "STR_CONTAINS", "STR_ENDS_WITH", "NUM_GT", "IN_CIDR")
 FIELDS = ("userId", "company", "remoteAddress")
 VALUES = ("1", "2", "12", "a", "10.0.0.0/8", "10.1.0.0/16")
@@ -262,6 +275,9 @@ def test_no_user_loses_it_is_never_wrong(pair: tuple[dict[str, Any], dict[str, A
         assert found.may_lose or will or not was
 
 
+DRAWN_USERS = 20_000
+
+
 def strategy(group: str, field: str, **weights: int) -> dict[str, Any]:
     """Return a strategy for everyone with variants of these weights."""
     variants = [{"name": name, "weight": weight, "stickiness": field} for name, weight in weights.items()]
@@ -273,3 +289,30 @@ def draw(given: dict[str, Any]) -> Draw:
     """Return the draw of a strategy's variants."""
     spec = parse_strategy(given, "strategy")
     return Draw(spec.variants, spec.parameters["groupId"], spec.variants[0].stickiness or "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (strategy("g", "userId", a=500, b=500), strategy("g", "userId", a=433, b=67, c=500)),
+        (strategy("g", "userId", a=100, b=200, c=700), strategy("g", "default", b=200, c=300, d=500)),
+        (strategy("g", "default", a=500, b=500), strategy("h", "userId", a=250, b=750)),
+        (strategy("g", "userId", a=500, b=500), strategy("g", "company", a=500, b=300, c=200)),
+        (strategy("g", "userId", a=1000), strategy("h", "company", a=334, b=333, c=333)),
+        (strategy("g", "userId", a=200, b=0, c=800), strategy("h", "userId", b=1000)),
+    ],
+)
+def test_percentages_agree_with_drawn_users(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Each percentage is within four standard deviations of what drawn users get, and no other user changes."""
+    features = [{"name": name, "enabled": True, "strategies": [each]} for name, each in (("old", before), ("new", after))]
+    snapshot = compile_document({"version": 2, "features": features, "segments": []}, CompileOptions()).snapshot
+    moves: Counter[tuple[str, str]] = Counter()
+    for number in range(DRAWN_USERS):
+        context = Context(user_id=f"user-{number}", properties={"company": f"company-{number}"})
+        was, will = (snapshot.decide(context, name)[1] for name in ("old", "new"))
+        if was != will:
+            moves[was, will] += 1
+    found = variant_impact(draw(before), draw(after)).moves
+    assert found.keys() == moves.keys()
+    for pair, share in found.items():
+        assert abs(moves[pair] - share / 100 * DRAWN_USERS) <= 4 * sqrt(DRAWN_USERS * share / 100 * (1 - share / 100))

@@ -20,6 +20,7 @@ from urllib.parse import urlencode
 import pytest
 
 from support import processes
+from support.browser import browser
 from support.flagservers import BACKEND_SECRET, USER_SECRET, OurFlagServer, our_flag_server
 from support.waiting import wait_until
 from support.wiretap import Wiretap, found, wiretap
@@ -226,3 +227,21 @@ def excerpt(content: bytes) -> str:
     """Return what stands around the mark."""
     at = content.find(MARK.encode())
     return repr(content[max(0, at - 300) : at + 300])
+
+
+def test_a_browser_keeps_it_out_of_addresses(tmp_path: Path) -> None:
+    """In a browser, with script and without, the context is in no address, cookie or store of the page, and in its answer."""
+    with running_both(tmp_path) as scene:
+        for scripted in (True, False):
+            with browser() as page:
+                page.call("Emulation.setScriptExecutionDisabled", value=not scripted)
+                page.go(f"{scene.pages}/ui/try")
+                page.wait_for("document.querySelector('[name^=\"field.\"]') !== null")
+                page.run(f"document.querySelector('[name^=\"field.\"]').value = '{MARK}'")
+                page.follow("main form[method=post] button")
+                page.wait_for("document.querySelector('#result') !== null")
+                kept = page.run("JSON.stringify([location.href, document.cookie, {...localStorage}, {...sessionStorage}])")
+                requested = "\n".join(page.requested())
+            assert not found([MARK], f"{kept}\n{requested}".encode())
+            assert "/ui/try" in requested
+    assert not found([MARK], stored_in(tmp_path) + scene.tap.sent)

@@ -140,6 +140,22 @@ def test_a_test_of_a_webhook_leaves_what_is_typed(server: OurFlagServer, page: B
     check_page(page, 1200)
 
 
+@pytest.mark.parametrize(
+    ("path", "button"),
+    [
+        ("/compare?from=production&to=development", "[value=preview]:not(.hidden)"),
+        ("/new-webhook", "[value=save]"),
+        ("/flags/new/production/strategies/new", "[value=save]"),
+    ],
+)
+def test_the_button_of_a_long_form_stays_in_view(server: OurFlagServer, page: Browser, path: str, button: str) -> None:
+    """It is there without scrolling, on a low window, too."""
+    page.go(f"{server.root}/ui{path}")
+    page.call("Emulation.setDeviceMetricsOverride", width=1000, height=420, deviceScaleFactor=1, mobile=False)
+    box = json.loads(page.run(f"JSON.stringify(document.querySelector('{button}').getBoundingClientRect())"))
+    assert 0 <= box["top"] < box["bottom"] <= 420 < page.run("document.documentElement.scrollHeight")
+
+
 def test_compare_has_equal_columns(server: OurFlagServer, page: Browser) -> None:
     """The two environments have the same width, also with sentences of different length."""
     page.go(f"{server.root}/ui/compare?from=production&to=development")

@@ -305,3 +305,12 @@ def test_the_environment_to_copy_from(pages: PageClient) -> None:
     assert offered == ["development", "production", "development"]
     assert pages.client.post(f"{place('a', 'production')}/on").status == 200
     assert pages.form(pages.get("/ui/flags/a/copy"), "/copy").value("from") == "production"
+
+
+def test_who_may_not_copy_a_flag(pages: PageClient) -> None:
+    """A viewer sees the permission beside each environment, and no button that copies."""
+    shown = pages.get("/ui/flags/a/copy", token=VIEWER_SECRET)
+    assert shown.text.count("needs UPDATE_FEATURE") == 3
+    shown = pages.press(pages.form(shown, "/copy"), "preview", token=VIEWER_SECRET, to=["staging"])
+    assert "needs CREATE_FEATURE_STRATEGY, UPDATE_FEATURE in staging" in shown.text
+    assert ("do", "save") not in pages.form(shown, "/copy").buttons

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from support.flagservers import VIEWER_SECRET
 from support.page_forms import PageClient
 
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -82,6 +83,16 @@ def test_nothing_is_exported_unseen(pages: PageClient) -> None:
         assert found.status == status and message in found.text and "<script>alert" not in found.text
         assert "content-disposition" not in found.headers
         assert pages.post(f"/ui/export.json?{query}", fields).json()["problems"][0].startswith(message)
+
+
+def test_who_may(pages: PageClient) -> None:
+    """A viewer exports too, as in the API; the words say what a flag is in the environment."""
+    page = pages.get("/ui/export?environment=production", token=VIEWER_SECRET)
+    assert page.status == 200 and "on for everyone" in page.text and "<script>alert" not in page.text
+    found = pages.press(pages.form(page, "page=1"), "ticked", token=VIEWER_SECRET, flag=["b"])
+    assert [each["name"] for each in found.json()["features"]] == ["b"]
+    data = pages.data("/ui/export")
+    assert (data["total"], data["filters"]["environment"]) == (3, "development")
 
 
 def test_an_export_can_be_imported(pages: PageClient) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from support.flagservers import VIEWER_SECRET
 from support.page_forms import PageClient, PageForm, read_wrong
 from support.processes import Answer
 
@@ -89,3 +90,11 @@ def test_wrong_fields(pages: PageClient, typed: dict[str, Any], wrong: dict[str,
     found = read_wrong(answer)
     assert found.keys() == wrong.keys() and all(found[name].startswith(text) for name, text in wrong.items()), found
     assert "Create and switch on" not in answer.text and not exists(pages)
+
+
+def test_rights(pages: PageClient) -> None:
+    """Who may not switch a flag on is offered no environment, and can send none."""
+    assert pages.data("/ui/new-flag", token=VIEWER_SECRET)["environments"] == []
+    sent = [("do", "save"), ("name", "mine"), ("on", "development")]
+    assert pages.post("/ui/projects/default/new-flag", sent, token=VIEWER_SECRET).status == 403
+    assert not exists(pages)
