@@ -55,6 +55,13 @@ async def test_an_etag_is_sent_and_a_304_is_not_modified() -> None:
     assert server.requests[0].headers["if-none-match"] == 'W/"one"'
 
 
+async def test_an_unrequested_304_is_an_error() -> None:
+    """Without If-None-Match, a 304 refers to no document."""
+    async with session() as (server, upstream):
+        server.script(reply(304))
+        assert (await fault(upstream)).kind == "unexpected"
+
+
 async def test_posts_carry_json_and_the_metrics_interval() -> None:
     """Registration and metrics go to their addresses; any 2xx means taken."""
     async with session(metrics_interval=777) as (server, upstream):
@@ -244,6 +251,47 @@ async def test_another_token() -> None:
 
 
 # ---- what bad answers are
+
+FAULTS = [
+    (reply(401), "unauthorized", 401, None),
+    (reply(429, retry_after="17"), "throttled", 429, 17.0),
+    (reply(503, retry_after="3"), "server", 503, 3.0),
+    (reply(204), "unexpected", 204, None),
+    (reply(200, b"<!doctype html>", content_type="text/html; charset=utf-8"), "document", 200, None),
+    (then_close(reply(200, DOCUMENT, content_length="100")), "document", None, None),
+    (then_close(reply(200, b"5\r\nabcde\r\n", content_length="-", transfer_encoding="chunked")), "document", None, None),
+    (reply(200, b"x" * 1_000_001), "document", None, None),
+    (reply(200, gzip.compress(bytes(50_000_000)), content_encoding="gzip"), "document", None, None),
+    (then_reset(reply(200, DOCUMENT, content_length="100")), "network", None, None),
+    (then_reset(), "network", None, None),
+    (then_close(b""), "network", None, None),
+    (then_close(b"SSH-2.0-something\r\n"), "network", None, None),
+]
+
+
+@pytest.mark.parametrize(("answer", "kind", "status", "wait"), FAULTS)
+async def test_every_bad_answer_has_its_kind(answer: Any, kind: str, status: int | None, wait: float | None) -> None:
+    """Each is an UpstreamError of the right kind, with its status and Retry-After. The session continues."""
+    async with session() as (server, upstream):
+        server.script(answer, reply(200, DOCUMENT))
+        error = await fault(upstream)
+        assert (error.kind, error.status, error.retry_after) == (kind, status, wait)
+        assert (await upstream.get_features(None)).body == DOCUMENT
+
+
+async def test_retry_after_has_a_limit() -> None:
+    """Any requested wait is limited to five minutes, or to the option."""
+    async with session() as (server, upstream):
+        for wish in ("3600", "1e300", "Sun, 15 Jun 2035 15:07:20 GMT"):
+            server.script(reply(503, retry_after=wish))
+            assert (await fault(upstream)).retry_after == 300.0
+        server.script(reply(503, retry_after="299"))
+        assert (await fault(upstream)).retry_after == 299.0
+    async with session(retry_after_limit_s=0.5) as (server, upstream):
+        server.script(reply(429, retry_after="3600"))
+        with pytest.raises(UpstreamError) as caught:
+            await upstream.send_metrics({})
+        assert caught.value.retry_after == 0.5
 
 
 @pytest.mark.parametrize(

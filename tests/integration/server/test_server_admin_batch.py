@@ -5,16 +5,46 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from flagsvc.core.errors import DatabaseError
-from support.batch_scene import HERE, body, depends, feature, strategy
+from flagsvc.server.store import schema
+from support.batch_scene import HERE, body, depends, feature, place, strategy
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient
-
-pytestmark = pytest.mark.one_database
 
 PLACE = "/api/admin/features-batch"
 OPERATIONS = ("validate", "import", "export")
 REQUEST = body(features=[feature("a")], featureStrategies=[strategy("a")])
+
+
+def test_an_import_answers_nothing(client: AppClient) -> None:
+    """An import answers 200 without a body and without a media type."""
+    answer = client.post(f"{PLACE}/import", REQUEST)
+    assert (answer.status, answer.body) == (200, b"")
+    assert "content-type" not in answer.headers
+    assert answer.headers["content-length"] == "0"
+
+
+def test_import_then_export(client: AppClient) -> None:
+    """An editor imports a data set; what a viewer then exports can be validated again."""
+    assert client.post(f"{PLACE}/import", REQUEST, token=EDITOR_SECRET).status == 200
+    exported = client.post(f"{PLACE}/export", HERE, token=VIEWER_SECRET)
+    assert exported.status == 200
+    data = exported.json()
+    assert [each["name"] for each in data["features"]] == ["a"]
+    validated = client.post(f"{PLACE}/validate", {**HERE, "data": data}, token=ADMIN_SECRET)
+    assert validated.json()["errors"] == validated.json()["permissions"] == []
+    assert [each["affectedItems"] for each in validated.json()["warnings"]] == [["a"]]
+
+
+def test_refusals_have_no_id(client: AppClient) -> None:
+    """An error of the operation itself has name, message and details."""
+    for operation, request, status in (
+        ("import", body(project="nowhere", features=[feature("a")]), 404),
+        ("validate", body(project="nowhere"), 404),
+    ):
+        answer = client.post(f"{PLACE}/{operation}", request)
+        assert (answer.status, set(answer.json())) == (status, {"name", "message", "details"})
 
 
 def test_an_admin_token_validates_and_exports_but_does_not_import(client: AppClient) -> None:
@@ -61,6 +91,14 @@ def test_names_with_different_halves_are_different(client: AppClient) -> None:
     assert [each["affectedItems"] for each in validated.json()["errors"]] == [["x\ud800"]]
 
 
+def test_no_project_and_no_environment_with_half_a_pair_is_found(client: AppClient) -> None:
+    """The 404 shows the name that was sent."""
+    for member in ("project", "environment"):
+        answer = client.post(f"{PLACE}/validate", body(features=[feature("a")]) | {member: "x\ud800"})
+        assert answer.status == 404
+        assert answer.json()["message"].endswith(" x\ud800")
+
+
 def test_half_a_surrogate_pair_is_stored_as_a_replacement(client: AppClient) -> None:
     """Text without a UTF-8 form does not make the server fail."""
     assert client.post(f"{PLACE}/import", body(features=[feature("a", description="x\ud800")])).status == 200
@@ -76,6 +114,40 @@ def test_an_export_that_cannot_be_noted(client: AppClient, monkeypatch: pytest.M
     monkeypatch.setattr("flagsvc.server.api.admin.batch.record_export", fail)
     assert client.post(f"{PLACE}/export", HERE).status == 200
     assert "the event of an export could not be stored" in client.log.at("warn")
+
+
+def changes(client: AppClient) -> tuple[int, int, list[Any]]:
+    """Return what an import changes: the revision, the number of events, and the document for proxies."""
+    with client.server.store.reading() as tx:
+        events = len(tx.db.execute(select(schema.events.c.id)).all())
+    served = client.get("/api/client/features", token=BACKEND_SECRET).json()
+    return client.server.store.revision(), events, served["features"]
+
+
+TRIED = (
+    (body(features=[feature("has space")]), 400),
+    (body(featureEnvironments=[place("gone", enabled=True)]), 404),
+    (body(features=[feature("a", project="default")], dependencies=[depends("a", "a")]), 403),
+)
+"""Requests in which a validation finds nothing wrong, and that the first or the last steps of an import refuse; and the status."""
+
+
+def test_a_dry_run_answers_as_the_import_does(client: AppClient) -> None:
+    """A validation passes, and the dry run has the import's status and error."""
+    for request, status in TRIED:
+        assert client.post(f"{PLACE}/validate", request).json()["errors"] == []
+        tried, imported = (client.post(f"{PLACE}/{operation}", request) for operation in ("import/dry-run", "import"))
+        assert (tried.status, tried.body) == (imported.status, imported.body)
+        assert imported.status == status
+
+
+def test_a_dry_run_changes_nothing(client: AppClient) -> None:
+    """A dry run is a 200 without a body, and changes no revision, event or document. The import that follows changes them."""
+    before = changes(client)
+    tried = client.post(f"{PLACE}/import/dry-run", REQUEST, token=EDITOR_SECRET)
+    assert (tried.status, tried.body, changes(client)) == (200, b"", before)
+    assert client.post(f"{PLACE}/import", REQUEST, token=EDITOR_SECRET).status == 200
+    assert changes(client) != before
 
 
 def test_who_may_try_an_import(client: AppClient) -> None:

@@ -9,8 +9,6 @@ from sqlalchemy import event
 
 from support.flagservers import VIEWER_SECRET, AppClient
 
-pytestmark = pytest.mark.one_database
-
 FEATURES = "/api/admin/projects/default/features"
 URL = f"{FEATURES}/a/environments/development/strategies"
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -75,13 +73,51 @@ def test_what_cannot_be_added(client: AppClient) -> None:
         assert client.get(URL).json() == []
 
 
-def test_sorting_takes_few_statements(client: AppClient) -> None:
-    """Strategies that the feature does not have cost nothing, however many there are."""
-    sent: list[str] = []
-    event.listen(client.server.store.engine, "before_cursor_execute", lambda *given: sent.append(given[2]))
-    orders = [{"id": f"{NOBODY}{number}", "sortOrder": number} for number in range(5000)]
-    assert client.post(f"{URL}/set-sort-order", orders).status == 200
-    assert len(sent) < 50
+def test_where_nothing_can_be_added(client: AppClient) -> None:
+    """A missing feature or environment and another project are refused."""
+    body = {"name": "flexibleRollout"}
+    assert client.post(f"{FEATURES}/nosuch/environments/development/strategies", body).status == 404
+    assert client.post(f"{FEATURES}/a/environments/nosuch/strategies", body).status == 400
+    assert client.post(URL.replace("default", "other"), body).status == 404
+    assert client.get(f"{FEATURES}/a/environments/nosuch/strategies").status == 404
+
+
+def test_a_feature_has_30_strategies_at_most(client: AppClient) -> None:
+    """The limit counts in each environment."""
+    for _ in range(30):
+        made(client)
+    answer = client.post(URL, {"name": "flexibleRollout"})
+    assert (answer.status, answer.json()["name"]) == (400, "ExceedsLimitError")
+    made(client, URL.replace("development", "production"))
+
+
+def test_changing(client: AppClient) -> None:
+    """Constraints, parameters and variants are replaced; title, name, state, order and segments stay if they are absent."""
+    one = made(client, title="t", segments=[1], constraints=[CONSTRAINT], variants=[VARIANT], sortOrder=4)
+    url = f"{URL}/{one['id']}"
+    bare = client.put(url, {"title": None, "disabled": None, "sortOrder": 9}).json()
+    assert bare == one | {"constraints": [], "variants": [], "parameters": {}}
+    named = client.put(url, {"name": "flexibleRollout", "segments": [], "title": "x"}).json()
+    assert (named["segments"], named["title"]) == ([], "x")
+    assert named["parameters"] == one["parameters"]
+    assert client.put(url, {"name": "mine", "parameters": {"rollout": "5"}}).json()["name"] == "mine"
+    for wanted, status in (({"name": "nosuch"}, 400), ({"segments": [99]}, 404), ({"disabled": "x"}, 400)):
+        assert client.put(url, wanted).status == status
+
+
+def test_patching(client: AppClient) -> None:
+    """A JSON Patch changes a strategy. The result must have a strategy's shape; its id and order do not change."""
+    one = made(client, segments=[1])
+    url = f"{URL}/{one['id']}"
+    changed = client.ask("PATCH", url, [{"op": "replace", "path": "/parameters/rollout", "value": "25"}]).json()
+    assert changed == one | {"parameters": one["parameters"] | {"rollout": "25"}}
+    kept = client.ask("PATCH", url, [{"op": "replace", "path": f"/{name}", "value": "7"} for name in ("id", "sortOrder")])
+    assert kept.json() == changed
+    wrong = client.ask("PATCH", url, [{"op": "add", "path": "/zz", "value": 1}])
+    assert wrong.status == 400
+    assert "id" not in wrong.json()
+    assert wrong.json()["details"][0]["path"] == "zz"
+    assert client.ask("PATCH", f"{URL}/{NOBODY}", []).status == 404
 
 
 def test_a_strategy_has_its_place(client: AppClient) -> None:
@@ -99,6 +135,18 @@ def test_a_strategy_has_its_place(client: AppClient) -> None:
     assert client.get(f"{URL}/{one['id']}").json() == one
 
 
+@pytest.mark.parametrize("how", ["removed", "disabled"])
+def test_without_an_active_strategy_it_is_off(client: AppClient, how: str) -> None:
+    """The feature is switched off when its last active strategy goes, not before."""
+    ids = [made(client)["id"] for _ in range(2)]
+    state = f"{FEATURES}/a/environments/development"
+    client.post(f"{state}/on")
+    for number, each in enumerate(ids):
+        url = f"{URL}/{each}"
+        assert (client.delete(url) if how == "removed" else client.put(url, {"disabled": True})).status == 200
+        assert client.get(state).json()["enabled"] is (number == 0)
+
+
 def test_sorting(client: AppClient) -> None:
     """The strategies get the new order; those of other features do not change."""
     ids = [made(client)["id"] for _ in range(3)]
@@ -111,3 +159,12 @@ def test_sorting(client: AppClient) -> None:
     assert client.post(f"{URL}/set-sort-order", [{"id": ids[0], "sortOrder": "1e400"}]).status == 400
     assert client.post(f"{URL.replace('development', 'nosuch')}/set-sort-order", []).status == 404
     assert client.post(f"{URL.replace('default', 'other')}/set-sort-order", []).status == 404
+
+
+def test_sorting_takes_few_statements(client: AppClient) -> None:
+    """Strategies that the feature does not have cost nothing, however many there are."""
+    sent: list[str] = []
+    event.listen(client.server.store.engine, "before_cursor_execute", lambda *given: sent.append(given[2]))
+    orders = [{"id": f"{NOBODY}{number}", "sortOrder": number} for number in range(5000)]
+    assert client.post(f"{URL}/set-sort-order", orders).status == 200
+    assert len(sent) < 50

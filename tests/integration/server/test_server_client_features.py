@@ -15,8 +15,6 @@ from flagsvc.server.api.client.features import get_cached_features
 from support.flagservers import BACKEND_SECRET, AppClient
 from support.stored_flags import Flags
 
-pytestmark = pytest.mark.one_database
-
 ONE_PROJECT = "default:development.of-one-project"
 TWO_PROJECTS = "[]:production.of-two-projects"
 PATH = "/api/client/features"
@@ -48,6 +46,13 @@ def ask(client: AppClient, query: str = "", token: str = BACKEND_SECRET, **heade
     return client.get(PATH + query, token=token, headers=SPEC | headers)
 
 
+def names(client: AppClient, query: str = "", token: str = BACKEND_SECRET) -> list[str]:
+    """Return the names of the features in a document."""
+    answer = ask(client, query, token)
+    assert answer.status == 200, answer.body
+    return [feature["name"] for feature in answer.json()["features"]]
+
+
 def test_the_document(client: AppClient) -> None:
     """It is JSON with an entity tag, which it also contains; HEAD has no body."""
     answer = ask(client)
@@ -61,6 +66,59 @@ def test_the_document(client: AppClient) -> None:
     assert document["segments"] == [{"id": 1, "name": "us", "constraints": [US]}]
     head = client.ask("HEAD", PATH, token=BACKEND_SECRET, headers=SPEC)
     assert (head.status, head.body, head.headers["etag"]) == (200, b"", answer.headers["etag"])
+
+
+@pytest.mark.parametrize(
+    ("token", "query", "expected"),
+    [
+        (BACKEND_SECRET, "", ["a-flag", "b-flag", "o-flag"]),
+        (ONE_PROJECT, "", ["a-flag", "b-flag"]),
+        (TWO_PROJECTS, "", ["a-flag", "b-flag", "o-flag"]),
+        (BACKEND_SECRET, "?project=other", ["o-flag"]),
+        (BACKEND_SECRET, "?project=other&project=default", ["a-flag", "b-flag", "o-flag"]),
+        (BACKEND_SECRET, "?project=*", ["a-flag", "b-flag", "o-flag"]),
+        (BACKEND_SECRET, "?project=nosuch", []),
+        (ONE_PROJECT, "?project=other", ["a-flag", "b-flag"]),
+        (BACKEND_SECRET, "?namePrefix=a", ["a-flag"]),
+        (BACKEND_SECRET, "?namePrefix=A", []),
+        (BACKEND_SECRET, "?namePrefix=%25", []),
+        (ONE_PROJECT, "?namePrefix=o", []),
+        (BACKEND_SECRET, "?tag=simple:red:x", ["a-flag"]),
+        (BACKEND_SECRET, "?tag=simple:none&tag=simple:red:x", ["a-flag"]),
+        (BACKEND_SECRET, "?tag=simple:none", []),
+        (BACKEND_SECRET, "?tag=other:red:x", []),
+        (BACKEND_SECRET, "?environment=production&foo=bar", ["a-flag", "b-flag", "o-flag"]),
+    ],
+)
+def test_what_a_token_sees(client: AppClient, token: str, query: str, expected: list[str]) -> None:
+    """The token's projects limit the document; filters narrow it; a project filter works only with a token of all projects."""
+    assert names(client, query, token) == expected
+
+
+def test_the_environment_is_the_tokens(client: AppClient) -> None:
+    """The token's environment decides which flags are on, with any query."""
+    features = ask(client, "?environment=development", TWO_PROJECTS).json()["features"]
+    assert [feature["name"] for feature in features if feature["enabled"]] == ["b-flag"]
+
+
+VERSIONS = (
+    ("4.1.9", False),
+    ("4.2.0", True),
+    ("4.2.0-beta", False),
+    ("4.3.0-beta", True),
+    ("5.1.9", True),
+    ("10.0.0", True),
+    ("", False),
+)
+
+
+def test_which_sdks_know_segments(client: AppClient) -> None:
+    """From version 4.2.0 of the client specification on, a document has segments; before, strategies hold their constraints."""
+    for version, knows in VERSIONS:
+        document = client.get(PATH, token=BACKEND_SECRET, headers={"Unleash-Client-Spec": version}).json()
+        strategy = document["features"][0]["strategies"][0]
+        assert ("segments" in document, "segments" in strategy, strategy["constraints"] == [US]) == (knows, knows, not knows)
+        assert document["query"]["inlineSegmentConstraints"] is not knows
 
 
 def test_a_caller_who_has_the_document(client: AppClient) -> None:
@@ -102,19 +160,6 @@ def test_gzip(client: AppClient) -> None:
     assert (gzip.decompress(gzipped.body), gzipped.headers["etag"]) == (plain.body, plain.headers["etag"])
 
 
-def test_what_is_up_to_date_is_answered_without_a_thread(client: AppClient) -> None:
-    """The second request needs no thread; a request after a change does."""
-    token = client.server.keyring.find(BACKEND_SECRET)
-    call = ApiCall(Call(Request(b"GET", PATH.encode(), b"", [])), client.server, Caller(token=token))  # type: ignore[arg-type]
-    assert get_cached_features(call) is None
-    client.get(PATH, token=BACKEND_SECRET)
-    answer = get_cached_features(call)
-    assert answer is not None and answer.status == 200
-    with client.server.store.writing(None):
-        pass
-    assert get_cached_features(call) is None
-
-
 def test_one_feature(client: AppClient) -> None:
     """A single feature is the same as in the document. A feature that the token cannot see is a 404."""
     whole = {feature["name"]: feature for feature in ask(client).json()["features"]}
@@ -127,3 +172,16 @@ def test_one_feature(client: AppClient) -> None:
         answer = client.get(f"{PATH}/{name}", token=ONE_PROJECT)
         expected = {"name": "NotFoundError", "message": message, "details": [{"message": message}]}
         assert (answer.status, answer.json()) == (404, expected)
+
+
+def test_what_is_up_to_date_is_answered_without_a_thread(client: AppClient) -> None:
+    """The second request needs no thread; a request after a change does."""
+    token = client.server.keyring.find(BACKEND_SECRET)
+    call = ApiCall(Call(Request(b"GET", PATH.encode(), b"", [])), client.server, Caller(token=token))  # type: ignore[arg-type]
+    assert get_cached_features(call) is None
+    client.get(PATH, token=BACKEND_SECRET)
+    answer = get_cached_features(call)
+    assert answer is not None and answer.status == 200
+    with client.server.store.writing(None):
+        pass
+    assert get_cached_features(call) is None

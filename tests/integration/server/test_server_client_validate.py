@@ -10,9 +10,7 @@ import pytest
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.testing import FakeClock
-from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, AppClient
-
-pytestmark = pytest.mark.one_database
+from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, AppClient
 
 NOW = datetime(2030, 3, 17, tzinfo=UTC)
 TWO_PROJECTS = "[]:production.of-two-projects"
@@ -39,6 +37,13 @@ def ask(client: AppClient, *tokens: Any) -> Any:
     answer = client.post("/edge/validate", {"tokens": tokens}, token=None)
     assert (answer.status, answer.headers["cache-control"]) == (200, "no-store"), answer.body
     return answer.json()["tokens"]
+
+
+def test_known_tokens_are_described(client: AppClient) -> None:
+    """Each has its type, projects and environment, in the order asked and once. Unknown tokens and those of users are left out."""
+    unknown = ["", "nobody", BACKEND_SECRET + "x", BACKEND_SECRET[:-1], USER_SECRET, "user:nobody", "\ud800"]
+    assert ask(client, *unknown, *SECRETS, SECRETS[0]) == KNOWN
+    assert ask(client) == []
 
 
 def test_an_expired_token_is_unknown(client: AppClient, clock: FakeClock) -> None:
@@ -73,6 +78,21 @@ def test_a_question_counts_as_use(client: AppClient) -> None:
     assert client.server.keyring.save_seen_times() == 0
     ask(client, FRONTEND_SECRET, "nobody")
     assert client.server.keyring.save_seen_times() == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, "The `/body/tokens` property is required. It was not present on the data you sent."),
+        ({"tokens": "x"}, 'The `/body/tokens` property must be array. You sent "x".'),
+        ({"tokens": [{}]}, "The `/body/tokens/0` property must be string. You sent {}."),
+        ({"tokens": ["a\0"]}, "The `/body/tokens/0` property must not contain a NUL character."),
+    ],
+)
+def test_questions_that_are_none(client: AppClient, body: Any, message: str) -> None:
+    """A wrong body is a 400 that says where."""
+    answer = client.post("/edge/validate", body, token=None)
+    assert (answer.status, answer.json()["details"][0]["message"]) == (400, message)
 
 
 def test_too_many_tokens(client: AppClient) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from flagsvc.server.store.checks import MAX_LINKS
 from flagsvc.server.store.errors import BAD_DATA
-from flagsvc.server.store.schema import features
+from flagsvc.server.store.schema import context_fields, features, tag_types
 from support.batch_scene import EDITOR, Json, Scene, body, feature, linked, scene_of, tag
 
 NAMING = {"pattern": "[a-z-]+", "example": "dark-mode", "description": "small letters"}
@@ -69,11 +69,44 @@ def test_a_project_may_have_some_environments(scene: Scene) -> None:
     assert [each["environment"] for each in states] == ["production"]
 
 
+def test_what_is_absent_is_set_back(scene: Scene) -> None:
+    """An entry with only a name resets all other members; an empty description becomes null."""
+    scene.load(body(features=[feature("here", **RICH)]))
+    assert shown(scene, "here") == {"name": "here", "project": "default", **RICH, "archived": False}
+    scene.load(body(features=[feature("here")]))
+    assert shown(scene, "here") == {"name": "here", "project": "default", **PLAIN}
+    scene.load(body(features=[feature("here", description="")]))
+    assert shown(scene, "here")["description"] is None
+
+
+@pytest.mark.parametrize("name", ["here", "new"])
+def test_archived_entries_archive(scene: Scene, name: str) -> None:
+    """The entry archives an existing feature, or creates an archived one; a later import does not change the feature."""
+    scene.load(body(features=[feature(name, archived=True)]))
+    assert shown(scene, name)["archived"] is True
+    scene.load(body(features=[feature(name, description="x")]))
+    assert shown(scene, name)["description"] is None
+
+
 def test_of_an_existing_feature_the_last_entry_counts(scene: Scene) -> None:
     """Two entries for one stored feature are allowed, and the last one is used."""
     scene.load(body(features=[feature("here", description="first"), feature("here", type="experiment")]))
     assert shown(scene, "here") == {"name": "here", "project": "default"} | PLAIN | {"type": "experiment"}
     assert scene.events() == [("feature-metadata-updated", "here"), ("features-imported", None)]
+
+
+def test_others_stay(scene: Scene) -> None:
+    """Other features do not change, and unchanged features write no events."""
+    before = shown(scene, "OLD")
+    scene.load(body(features=[feature("here"), feature("new")]))
+    assert shown(scene, "OLD") == before
+    assert scene.events() == [("feature-created", "new"), ("features-imported", None)]
+
+
+def test_existing_names_need_not_match_the_pattern(scene: Scene) -> None:
+    """Only the names of new features must match the naming pattern."""
+    scene.load(body(project="named", features=[feature("OLD", description="x"), feature("new")]))
+    assert shown(scene, "OLD")["description"] == "x"
 
 
 TAKEN = "A flag with that name already exists"
@@ -113,6 +146,20 @@ def test_the_pattern_is_told_with_its_example(scene: Scene) -> None:
     assert scene.refusal(body(project="named", features=[feature("New")])).message == PATTERN
 
 
+def test_archived_features_do_not_count_for_the_limit(scene: Scene) -> None:
+    """Features up to the limit are accepted, and archived ones do not count."""
+    scene.load(body(project="small", features=[feature("gone", archived=True), feature("one"), feature("two")]))
+    assert scene.refusal(body(project="small", features=[feature("three")])).message == FULL
+    scene.load(body(project="small", features=[feature("one", archived=True), feature("three")]))
+    assert [each["name"] for each in scene.export(project="small")["features"]] == ["three", "two"]
+
+
+def test_nothing_is_checked_without_new_features(scene: Scene) -> None:
+    """Empty data is imported, even for a project that is archived or missing."""
+    for project in ("nowhere", "shelved"):
+        scene.load(body(project=project))
+
+
 def test_a_pattern_that_would_not_end_refuses_the_import(scene: Scene) -> None:
     """A name that cannot be checked is not imported. The answer says why and what to do; the time counts for the whole request."""
     names = [f"a{'a' * size}" for size in range(60, 90)]
@@ -135,6 +182,51 @@ def test_a_pattern_that_is_too_large_refuses_the_import(scene: Scene) -> None:
     )
 
 
+def rows(scene: Scene, table: str) -> list[Json]:
+    """Return the rows of a table by name."""
+    which = {"tag_types": tag_types, "context_fields": context_fields}[table]
+    with scene.store.reading() as tx:
+        return [dict(row._mapping) for row in tx.db.execute(select(which).order_by(which.c.name))]
+
+
+def tags_of(scene: Scene, name: str) -> list[tuple[str, str]]:
+    """Return type and value of a feature's tags."""
+    return [(each["tagType"], each["tagValue"]) for each in scene.export(features=[name])["featureTags"]]
+
+
+def test_tag_types_are_created_when_a_tag_uses_them(scene: Scene) -> None:
+    """A used tag type is created, from the last entry of its name; an unused one is not, and an existing one does not change."""
+    types = [
+        {"name": "area", "description": "first"},
+        {"name": "area", "description": "last", "icon": "A", "color": "#00ff00"},
+        {"name": "team", "description": "changed"},
+        {"name": "unused"},
+    ]
+    tags = [tag("here", "web", "area"), tag("here", "blue", "team")]
+    scene.load(body(features=[feature("here")], tagTypes=types, featureTags=tags))
+    found = {row["name"]: row["description"] for row in rows(scene, "tag_types")}
+    assert found["area"] == "last"
+    assert found["team"] == "as it was"
+    assert "unused" not in found
+
+
+def test_tags_are_replaced(scene: Scene) -> None:
+    """The data set's features lose all their tags and get the given ones; other features keep theirs, and may get more."""
+    first = [tag("here", "old"), tag("too", "kept"), tag("here", "both")]
+    scene.load(body(features=[feature("here"), feature("too")], featureTags=first))
+    second = [tag("here", "new"), tag("too", "more"), tag("here", "both"), {"featureName": "here", "tagValue": "no type"}]
+    scene.load(body(features=[feature("here")], featureTags=second))
+    assert tags_of(scene, "here") == [("simple", "both"), ("simple", "new")]
+    assert tags_of(scene, "too") == [("simple", "kept"), ("simple", "more")]
+    assert ("feature-tagged", "here") in scene.events()
+
+
+def test_a_tag_keeps_its_blanks(scene: Scene) -> None:
+    """Blanks count towards the length of a tag, and are stored."""
+    scene.load(body(features=[feature("here")], featureTags=[tag("here", " x "), tag("here", "  ")]))
+    assert tags_of(scene, "here") == [("simple", "  "), ("simple", " x ")]
+
+
 def test_tags_that_cannot_be(scene: Scene) -> None:
     """Each failure has its status and every detail, and stores nothing."""
     for tags, status, words in [
@@ -154,6 +246,27 @@ def test_tag_types_that_cannot_be(scene: Scene) -> None:
         tags = [{"featureName": "here", "tagType": name, "tagValue": "xx"}]
         found = scene.refusal(body(features=[feature("here")], tagTypes=[{"name": name}], featureTags=tags))
         assert (found.status, found.details[0]["message"].startswith('"name" ')) == (400, True)
+
+
+def test_context_fields_are_created(scene: Scene) -> None:
+    """A new field is created, without its sort order; a project's field becomes the target's; an existing one does not change."""
+    fields = [
+        {"name": "region", "description": "where", "stickiness": True, "sortOrder": 99, "legalValues": [{"value": "eu"}]},
+        {"name": "owned", "project": "from"},
+        {"name": "tier", "description": "changed"},
+    ]
+    scene.load(body(contextFields=fields))
+    found = {row["name"]: row for row in rows(scene, "context_fields")}
+    region = {name: found["region"][name] for name in ("description", "stickiness", "sort_order", "project", "legal_values")}
+    assert region == {
+        "description": "where",
+        "stickiness": True,
+        "sort_order": 0,
+        "project": None,
+        "legal_values": [{"value": "eu"}],
+    }
+    assert found["owned"]["project"] == "default"
+    assert found["tier"]["description"] == "as it was"
 
 
 def test_context_fields_that_cannot_be(scene: Scene) -> None:
@@ -178,6 +291,27 @@ def test_a_field_of_a_project_that_is_not_there(scene: Scene) -> None:
     """A context field of a project cannot be imported into a project that does not exist."""
     found = scene.refusal(body(project="nowhere", contextFields=[{"name": "f", "project": "x"}]))
     assert (found.status, found.message) == (404, "Could not find project with id nowhere")
+
+
+def links_of(scene: Scene, name: str) -> list[tuple[str, str | None]]:
+    """Return address and title of a feature's links."""
+    return [(each["url"], each["title"]) for entry in scene.export(features=[name])["links"] for each in entry["links"]]
+
+
+def test_links_are_replaced_where_they_are_named(scene: Scene) -> None:
+    """The links of a feature that `links` names are replaced, in order and with normalised addresses; others stay."""
+    scene.load(body(links=[linked("here", {"url": "old.com"}), linked("too", {"url": "kept.com"})]))
+    wanted = [linked("here", {"url": "b.com/", "title": "b"}, {"url": "a.com?utm_source=x", "title": ""})]
+    scene.load(body(features=[feature("too")], links=wanted))
+    assert links_of(scene, "here") == [("https://b.com", "b"), ("https://a.com", None)]
+    assert links_of(scene, "too") == [("https://kept.com", None)]
+
+
+def test_an_empty_entry_takes_links_away(scene: Scene) -> None:
+    """A feature whose entry has no links loses its links; such an entry may name a missing feature."""
+    scene.load(body(links=[linked("here", {"url": "old.com"})]))
+    scene.load(body(links=[linked("here"), linked("nobody")]))
+    assert links_of(scene, "here") == []
 
 
 def test_links_that_cannot_be(scene: Scene) -> None:

@@ -104,6 +104,25 @@ def many(flags: Flags) -> None:
     flags.feature("child-free")
 
 
+def test_a_document_holds_what_clients_need(store: Store, documents: Documents) -> None:
+    """Features are in order of creation, as on the real server; archived features, disabled strategies and titles are left out."""
+    write(store, put=many)
+    document = read(documents.get(DEVELOPMENT))
+    full, child, free = document["features"]
+    strategies = [
+        {"name": "first", "constraints": [OWN], "parameters": {}, "variants": [VARIANT], "segments": [2, 1]},
+        {"name": "last", "constraints": [], "parameters": {"n": "5", "t": "x", "nothing": ""}, "variants": []},
+    ]
+    flags = {"type": "release", "enabled": True, "project": "other", "stale": True, "description": "all of it"}
+    assert full == {"name": "full", "impressionData": True, "strategies": strategies, "variants": [VARIANT], **flags}
+    parents = [{"feature": "child-free", "enabled": False}, {"feature": "full", "enabled": True, "variants": ["green"]}]
+    assert sorted(child["dependencies"], key=lambda each: each["feature"]) == parents
+    assert (child["type"], child["enabled"], child["description"]) == ("kill-switch", False, None)
+    assert (free["name"], "dependencies" in free) == ("child-free", False)
+    segments = [{"id": 1, "name": "eu", "constraints": [EU]}, {"id": 2, "name": "us", "constraints": [US]}]
+    assert (document["version"], document["segments"]) == (2, segments)
+
+
 @pytest.mark.parametrize(
     ("table", "column", "value", "left"),
     [
@@ -123,6 +142,24 @@ def test_a_broken_row_harms_only_its_flag(
     for inline in (False, True):
         assert names(documents.get(DocumentQuery("development", inline=inline))) == left
     assert log.at("warn") == ["flags are left out, what is stored of them cannot be read"]
+
+
+def test_another_environment_has_its_own_state(store: Store, documents: Documents) -> None:
+    """State, strategies and variants are those of the environment; in an unknown environment every feature is off."""
+    write(store, put=many)
+    full = read(documents.get(DocumentQuery("production")))["features"][0]
+    assert (full["enabled"], [each["name"] for each in full["strategies"]], full["variants"]) == (False, ["elsewhere"], [])
+    nowhere = read(documents.get(DocumentQuery("nowhere")))["features"]
+    assert [(each["enabled"], each["strategies"]) for each in nowhere] == [(False, [])] * 3
+
+
+def test_segments_stand_in_the_strategies_for_sdks_that_know_none(store: Store, documents: Documents) -> None:
+    """Without a list of segments, a strategy has its own constraints and then those of its segments, in order."""
+    write(store, put=many)
+    document = read(documents.get(DocumentQuery("development", inline=True)))
+    first = document["features"][0]["strategies"][0]
+    assert (first["constraints"], "segments" in first, "segments" in document) == ([OWN, US, EU], False, False)
+    assert document["query"] == {"environment": "development", "inlineSegmentConstraints": True}
 
 
 def write_more(store: Store, name: str, place: int = 100) -> None:
