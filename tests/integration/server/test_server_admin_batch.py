@@ -12,6 +12,8 @@ from flagsvc.server.store import schema
 from support.batch_scene import HERE, body, depends, feature, place, strategy
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient
 
+pytestmark = pytest.mark.one_database
+
 PLACE = "/api/admin/features-batch"
 OPERATIONS = ("validate", "import", "export")
 REQUEST = body(features=[feature("a")], featureStrategies=[strategy("a")])

@@ -19,6 +19,43 @@ GIVEN: dict[str, Any] = {
     "projects": [{"id": "other", "name": "O"}],
     "features": [*({"name": name} for name in ("a", "b")), {"name": "elsewhere", "project": "other"}],
 }
+DEFAULT = {"rollout": "100", "stickiness": "default", "groupId": "a"}
+
+
+def test_on_and_off(client: AppClient) -> None:
+    """A feature that is switched on for the first time gets a strategy that is on for everybody; later it keeps its strategies."""
+    for _ in range(2):
+        assert client.post(f"{STATE}/on").status == 200
+    shown = client.get(STATE, token=VIEWER_SECRET).json()
+    assert (shown["name"], shown["environment"], shown["enabled"]) == ("a", "development", True)
+    assert [(each["name"], each["parameters"]) for each in shown["strategies"]] == [("flexibleRollout", DEFAULT)]
+    assert client.post(f"{STATE}/off").body == b""
+    assert client.get(STATE).json()["enabled"] is False
+    assert client.get(STATE.replace("development", "production")).json()["enabled"] is False
+
+
+def test_disabled_strategies(client: AppClient) -> None:
+    """If no strategy is active, switching on adds one, or activates the existing ones."""
+    client.post(f"{STATE}/on")
+    url = f"{STATE}/strategies/{client.get(STATE).json()['strategies'][0]['id']}"
+    client.put(url, {"name": "flexibleRollout", "disabled": True})
+    client.post(f"{STATE}/on?shouldActivateDisabledStrategies=true")
+    assert [each["disabled"] for each in client.get(STATE).json()["strategies"]] == [False]
+    client.put(url, {"name": "flexibleRollout", "disabled": True})
+    client.post(f"{STATE}/on")
+    shown = client.get(STATE).json()
+    assert (shown["enabled"], [each["disabled"] for each in shown["strategies"]]) == (True, [True, False])
+
+
+def test_several_at_once(client: AppClient) -> None:
+    """Either all features are switched, or none."""
+    assert client.post(f"{BULK}/on", {"features": ["a", "b", "a"]}).status == 200
+    assert [each["environments"][0]["enabled"] for each in client.get(FEATURES).json()["features"]] == [True, True]
+    assert client.post(f"{BULK}/off", {"features": ["a", "elsewhere"]}).status == 404
+    assert client.get(STATE).json()["enabled"] is True
+    assert client.post(f"{BULK}/off", {"features": ["a"]}).status == 200
+    assert client.get(STATE).json()["enabled"] is False
+    assert client.post(f"{BULK}/on", {}).status == 400
 
 
 @pytest.mark.parametrize("query", ["", "?shouldActivateDisabledStrategies=true"])
@@ -81,6 +118,27 @@ def test_a_full_feature_is_refused_among_many(client: AppClient) -> None:
     refused = client.post(f"{BULK}/on", {"features": ["b", "a", "nosuch"]})
     assert (refused.status, refused.json()["name"]) == (400, "ExceedsLimitError")
     assert client.get(STATE.replace("/a/", "/b/")).json()["enabled"] is False
+
+
+def test_variants(client: AppClient) -> None:
+    """Variants can be set in several environments together; in a single one only if the feature already has variants."""
+    refused = client.put(f"{STATE}/variants", [{"name": "v", "weight": 1}])
+    assert (refused.status, refused.json()["name"]) == (403, "InvalidOperationError")
+    pushed = client.put(
+        f"{FEATURES}/a/variants-batch",
+        {"variants": [{"name": "z", "weight": 1}, {"name": "b", "weight": 1}], "environments": ["development"]},
+    )
+    assert [(each["name"], each["weight"]) for each in pushed.json()["variants"]] == [("z", 500), ("b", 500)]
+    listed = client.get(f"{STATE}/variants").json()
+    assert [each["name"] for each in listed["variants"]] == ["b", "z"]
+    assert client.get(f"{FEATURES}/a").json()["variants"] == listed["variants"]
+    patched = client.ask("PATCH", f"{STATE}/variants", [{"op": "remove", "path": "/0"}]).json()
+    assert [(each["name"], each["weight"]) for each in patched["variants"]] == [("z", 1000)]
+    elsewhere = STATE.replace("development", "production")
+    assert client.put(f"{elsewhere}/variants", [{"name": "v", "weight": 1}]).status == 400
+    free = [{"name": "v", "weight": 1, "weightType": "variable"}]
+    assert client.put(f"{elsewhere}/variants", free).json()["variants"][0]["weight"] == 1000
+    assert client.put(f"{STATE}/variants", []).json() == {"version": 1, "variants": []}
 
 
 def test_variants_need_a_permission(client: AppClient) -> None:

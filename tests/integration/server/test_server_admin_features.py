@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from support.flagservers import AppClient
+from support.flagservers import VIEWER_SECRET, AppClient
 
 pytestmark = pytest.mark.one_database
 
 NOW = datetime(2026, 3, 4, 12, 34, 56, 789_000, tzinfo=UTC)
+MOMENT = "2026-03-04T12:34:56.789Z"
 FEATURES = "/api/admin/projects/default/features"
 GIVEN: dict[str, Any] = {
     "projects": [
@@ -23,6 +24,30 @@ GIVEN: dict[str, Any] = {
     ],
     "features": [{"name": "old", "archived": True}],
 }
+BOTH = ["development", "production"]
+
+
+def test_creating(client: AppClient) -> None:
+    """A new feature is off in every environment of its project; absent members have defaults."""
+    made = client.post(FEATURES, {"name": "a", "description": "", "extra": 1})
+    expected = {
+        "name": "a",
+        "description": None,
+        "type": "release",
+        "project": "default",
+        "stale": False,
+        "createdAt": MOMENT,
+        "lastSeenAt": None,
+        "impressionData": False,
+        "archived": False,
+    }
+    assert (made.status, made.json()) == (201, expected)
+    shown = client.get(f"{FEATURES}/a", token=VIEWER_SECRET).json()
+    assert [(each["name"], each["enabled"], each["strategies"]) for each in shown["environments"]] == [
+        (name, False, []) for name in BOTH
+    ]
+    assert shown["createdBy"] == {"id": 1, "name": "boss", "imageUrl": ""}
+    assert shown["collaborators"] == {"users": [shown["createdBy"]]}
 
 
 def test_the_limit_of_a_project(client: AppClient) -> None:
@@ -63,6 +88,36 @@ def test_tags(client: AppClient) -> None:
     assert [each["name"] for each in client.get(f"{FEATURES}?namePrefix=B").json()["features"]] == ["b"]
     assert client.get(f"{FEATURES}?namePrefix=%25").json()["features"] != []
     assert client.get(f"{FEATURES}?namePrefix=_").json()["features"] == []
+
+
+def test_replacing(client: AppClient) -> None:
+    """Absent members get their defaults; the name does not change; `archived` archives and revives."""
+    client.post(FEATURES, {"name": "a", "description": "x", "type": "experiment", "impressionData": True})
+    changed = client.put(f"{FEATURES}/a", {"stale": True}).json()
+    assert (changed["description"], changed["type"], changed["stale"]) == (None, "release", True)
+    assert client.put(f"{FEATURES}/a", {"name": "b"}).status == 400
+    assert client.put(f"{FEATURES}/nosuch", {}).status == 404
+    away = client.put(f"{FEATURES}/a", {"archived": True}).json()
+    assert (away["archived"], away["archivedAt"]) == (True, MOMENT)
+    assert client.get(f"{FEATURES}/a").status == 404
+    assert client.put(f"{FEATURES}/a", {}).json()["archived"] is False
+
+
+def test_patching(client: AppClient) -> None:
+    """A JSON Patch changes the description of a feature; all problems of the result are reported."""
+    client.post(FEATURES, {"name": "a", "description": "x"})
+    url = f"{FEATURES}/a"
+    changed = client.ask("PATCH", url, [{"op": "replace", "path": "/stale", "value": "true"}]).json()
+    assert (changed["stale"], changed["description"]) == (True, "x")
+    wrong = client.ask("PATCH", url, [{"op": "add", "path": f"/{name}", "value": 5} for name in ("stale", "type")])
+    assert [each["message"] for each in wrong.json()["details"]] == [
+        '"stale" must be a boolean. You provided 5.',
+        '"type" must be a string. You provided 5.',
+    ]
+    assert client.ask("PATCH", url, [{"op": "remove", "path": "/name"}]).status == 400
+    assert client.ask("PATCH", url, [{"op": "replace", "path": "/variants/0", "value": 1}]).status == 403
+    assert client.ask("PATCH", url, [{"op": "test", "path": "/type", "value": "x"}]).status == 400
+    assert client.ask("PATCH", f"{FEATURES}/nosuch", []).status == 404
 
 
 def test_copying(client: AppClient) -> None:

@@ -72,3 +72,13 @@ def test_kinds_of_features(client: AppClient) -> None:
     assert days == {"release": 40, "experiment": 40, "operational": 7, "kill-switch": None, "permission": None}
     for kind in days:
         assert client.post(f"{URL}/default/features", {"name": f"of-{kind}", "type": kind}).status == 201
+
+
+def test_checking_a_constraint(client: AppClient) -> None:
+    """The answer is 204, or the error in the constraint."""
+    url = "/api/admin/constraints/validate"
+    good = {"contextName": "userId", "operator": "IN", "values": ["1"]}
+    assert client.post(url, good, token=VIEWER_SECRET).status == 204
+    bad = client.post(url, good | {"values": []}).json()
+    assert bad["details"] == [{"message": '"value" must contain at least 1 items. You provided [].'}]
+    assert client.post(url, {}).json()["details"][0]["path"] == "/body/contextName"

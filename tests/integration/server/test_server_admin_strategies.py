@@ -9,6 +9,8 @@ from sqlalchemy import event
 
 from support.flagservers import VIEWER_SECRET, AppClient
 
+pytestmark = pytest.mark.one_database
+
 FEATURES = "/api/admin/projects/default/features"
 URL = f"{FEATURES}/a/environments/development/strategies"
 NOBODY = "00000000-0000-0000-0000-000000000000"

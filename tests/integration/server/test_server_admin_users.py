@@ -6,12 +6,27 @@ import pytest
 from sqlalchemy import select
 
 from flagsvc.server.store.schema import events
-from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient, what_changed
+from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, what_changed
 
 pytestmark = pytest.mark.one_database
 
 PATH = "/api/admin/user-admin"
 ANNA = {"username": "anna", "email": "anna@example.com", "name": "Anna", "rootRole": 2, "sendEmail": False}
+
+
+@pytest.mark.parametrize("token", [USER_SECRET, ADMIN_SECRET])
+def test_an_administrator_makes_a_user(client: AppClient, token: str) -> None:
+    """The answer has the user's `Location`, and the list has the new user beside those of the seed."""
+    answer = client.post(PATH, ANNA, token=token)
+    made = answer.json()
+    assert (answer.status, answer.headers["location"]) == (201, str(made["id"])), answer.body
+    assert {key: made[key] for key in ("username", "email", "name", "rootRole", "emailSent")} == {
+        **{key: each for key, each in ANNA.items() if key != "sendEmail"},
+        "emailSent": False,
+    }
+    answer = client.get(PATH, token=token)
+    assert answer.status == 200
+    assert [user["username"] for user in answer.json()["users"]] == ["boss", "writer", "reader", "anna"]
 
 
 def numbers(client: AppClient) -> dict[str, int]:

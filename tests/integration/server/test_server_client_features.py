@@ -15,6 +15,8 @@ from flagsvc.server.api.client.features import get_cached_features
 from support.flagservers import BACKEND_SECRET, AppClient
 from support.stored_flags import Flags
 
+pytestmark = pytest.mark.one_database
+
 ONE_PROJECT = "default:development.of-one-project"
 TWO_PROJECTS = "[]:production.of-two-projects"
 PATH = "/api/client/features"

@@ -73,6 +73,41 @@ def taken(answer: Any) -> bool:
     return bool(answer.status == 202)
 
 
+def test_registering(client: AppClient) -> None:
+    """The application is then known, with its instance, in the environment of its token."""
+    assert taken(register(client, PRODUCTION, instanceId="i-1", sdkVersion="sdk:1.0", environment="ignored"))
+    assert taken(register(client, instanceId="", started=1_700_000_000, interval="5"))
+    shown = client.get("/api/admin/metrics/applications/shop").json()
+    seen = {(each["instanceId"], each["environment"], each["sdkVersion"], each["clientIp"]) for each in shown["instances"]}
+    peer = "203.0.113.7"
+    assert seen == {("i-1", "production", "sdk:1.0", peer), ("default", "development", None, peer)}
+    assert [each["name"] for each in shown["strategies"]] == ["default"]
+    [listed] = client.get("/api/admin/metrics/applications").json()["applications"]
+    assert listed["usage"] == [
+        {"project": "*", "environments": ["development"]},
+        {"project": "default", "environments": ["production"]},
+    ]
+    path = "/api/admin/metrics/instances/shop/environment/production"
+    instance = {"instanceId": "i-1", "clientIp": peer, "sdkVersion": "sdk:1.0", "lastSeen": MOMENT}
+    assert client.get(path).json() == {"instances": [instance]}
+
+
+def test_reports_show_up(client: AppClient) -> None:
+    """Counts are added up in the token's environment, with their variants and the application that sent them."""
+    counts = {"yes": 3, "no": "1", "variants": {"green": 2, "": 9, TOO_LONG: 9}}
+    assert taken(report(client, {"one": counts, "nosuch": {"yes": 1}}, environment="production"))
+    assert taken(report(client, {"one": {"yes": 2, "variants": None}}, PRODUCTION, instanceId="i"))
+    assert taken(report(client, {"one": {"yes": 4, "variants": {"green": 1}}, "two": {}}))
+    assert last_hour(client) == {"development": (7, 1), "production": (2, 0)}
+    data = client.get("/api/admin/client-metrics/features/one/raw?hoursBack=1").json()["data"]
+    row = {"featureName": "one", "appName": "shop", "environment": "development", "timestamp": HOUR, "yes": 7, "no": 1}
+    assert row | {"variants": {"green": 3}} in data
+    assert client.get("/api/admin/client-metrics/features/one").json()["seenApplications"] == ["shop"]
+    shop = client.get("/api/admin/metrics/applications/shop").json()
+    assert [each["name"] for each in shop["seenToggles"]] == ["one"]
+    assert last_hour(client, "nosuch") == last_hour(client, "two") == {}
+
+
 @pytest.mark.parametrize("metrics", [[{"name": "sales", "type": "counter", "samples": [{"value": 2}]}], 7])
 def test_impact_metrics_are_ignored(client: AppClient, metrics: Any) -> None:
     """A report with impact metrics is taken, and its counts are stored."""
@@ -202,23 +237,3 @@ def test_a_token_counts_for_its_projects_alone(client: AppClient) -> None:
     assert last_hour(client, "theirs") == {"development": (2, 0), "production": (6, 0)}
     shown = client.get("/api/admin/projects/other/features/theirs").json()
     assert shown["lastSeenAt"] is not None
-
-
-@pytest.mark.parametrize(
-    ("query", "hours"),
-    [
-        ("", 24),
-        ("?hoursBack=2", 2),
-        ("?hoursBack=1.5", 2),
-        ("?hoursBack=0", 24),
-        ("?hoursBack=49", 24),
-        ("?hoursBack=x", 24),
-        ("?hoursBack=2&hoursBack=3", 24),
-        ("?hoursBack=1e1", 10),
-    ],
-)
-def test_how_many_hours(client: AppClient, query: str, hours: int) -> None:
-    """A caller can ask for 1 to 48 hours; any other value means a day."""
-    assert taken(report(client, {"one": {"yes": 3}}))
-    answer = client.get(f"/api/admin/client-metrics/features/one/raw{query}").json()
-    assert (len(answer["data"]), answer["version"], answer["maturity"]) == (hours, 1, "stable")

@@ -12,6 +12,8 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.testing import FakeClock
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, AppClient
 
+pytestmark = pytest.mark.one_database
+
 NOW = datetime(2030, 3, 17, tzinfo=UTC)
 TWO_PROJECTS = "[]:production.of-two-projects"
 FOR_A_WHILE = "other:production.for-a-while"

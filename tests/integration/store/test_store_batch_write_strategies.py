@@ -11,7 +11,7 @@ from sqlalchemy import select
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.errors import BAD_DATA
 from flagsvc.server.store.schema import strategies
-from support.batch_scene import Json, Scene, body, depends, feature, place, scene_of, strategy, variant
+from support.batch_scene import ADMIN, EDITOR, Json, Scene, body, depends, feature, place, scene_of, strategy, variant
 
 
 @pytest.fixture
@@ -45,6 +45,48 @@ def strategies_of(scene: Scene, name: str, environment: str = "development") -> 
     return list(scene.export(features=[name], environment=environment)["featureStrategies"])
 
 
+def state_of(scene: Scene, name: str, environment: str = "development") -> Json:
+    """Return a feature's state in an environment."""
+    return dict(scene.export(features=[name], environment=environment)["featureEnvironments"][0])
+
+
+def test_strategies_are_replaced_in_the_environment(scene: Scene) -> None:
+    """In the target environment the data set's features lose their old strategies; other environments and features keep theirs."""
+    scene.load(body(features=[feature("here")], featureStrategies=[strategy("here", title=name) for name in "xyz"]))
+    assert [each["title"] for each in strategies_of(scene, "here")] == ["x", "y", "z"]
+    assert [each["title"] for each in strategies_of(scene, "here", "production")] == [None]
+    assert len(strategies_of(scene, "too")) == 1
+
+
+def test_strategies_of_others_are_added(scene: Scene) -> None:
+    """A stored feature that is not in the data set keeps its strategies; the new ones come behind them."""
+    scene.load(body(featureStrategies=[strategy("too", title="added")]))
+    assert [each["title"] for each in strategies_of(scene, "too")] == [None, "added"]
+
+
+def test_a_feature_alone_loses_its_strategies(scene: Scene) -> None:
+    """A feature of the data set without strategies loses its strategies."""
+    scene.load(body(features=[feature("here")]))
+    assert strategies_of(scene, "here") == []
+
+
+def test_ids_are_new_and_parameters_complete(scene: Scene) -> None:
+    """The data set's ids are not used; missing parameters of a rollout are filled in, with the project's stickiness."""
+    wanted = [
+        strategy("here", "flexibleRollout", id="mine"),
+        strategy("here", "flexibleRollout", parameters={"rollout": 7, "stickiness": "", "groupId": "g"}),
+        strategy("here", parameters={"rollout": "1"}),
+    ]
+    scene.load(body(features=[feature("here")], featureStrategies=wanted))
+    found = strategies_of(scene, "here")
+    assert "mine" not in [each["id"] for each in found]
+    assert [each["parameters"] for each in found] == [
+        {"rollout": "100", "stickiness": "userId", "groupId": "here"},
+        {"rollout": "7", "stickiness": "userId", "groupId": "g"},
+        {"rollout": "1"},
+    ]
+
+
 ORDERS: list[tuple[list[int | None], list[int]]] = [
     ([2, None, None], [2, 3, 3]),
     ([None, 2, None], [0, 2, 3]),
@@ -72,6 +114,21 @@ def test_strategies_without_a_sort_order_stand_behind_those_before(scene: Scene)
         assert [found[str(number)] for number in range(len(sent))] == stored
         shown = [stored[int(each["title"])] for each in strategies_of(scene, name)]
         assert shown == sorted(stored)
+
+
+def test_more_strategies_than_one_may_add(scene: Scene) -> None:
+    """The limit of strategies in the single operation does not apply to an import."""
+    scene.load(body(features=[feature("here")], featureStrategies=[strategy("here")] * 31))
+    assert len(strategies_of(scene, "here")) == 31
+
+
+def test_segments_are_translated(scene: Scene) -> None:
+    """The data set's segment ids become names, and the names become this server's ids; a repeated one counts once."""
+    declared = [{"id": 91, "name": "s5"}, {"id": 92, "name": "s2"}]
+    wanted = [strategy("here", segments=[92, 91, 92])]
+    scene.load(body(features=[feature("here")], featureStrategies=wanted, segments=declared))
+    numbers = {each["name"]: each["id"] for each in scene.export(features=["here"])["segments"]}
+    assert strategies_of(scene, "here")[0]["segments"] == [numbers["s2"], numbers["s5"]]
 
 
 BAD_CONSTRAINT = {"contextName": "userId", "operator": "NUM_GT", "value": "many"}
@@ -132,6 +189,50 @@ def test_an_unknown_environment(scene: Scene) -> None:
     assert found.message == "Could not find environment development for feature: new"
 
 
+def test_variants_are_replaced_and_weighed(scene: Scene) -> None:
+    """Variable variants share what fixed ones leave, the first gets the rest; sorted by name; empty lists change nothing."""
+    three = [variant("b"), variant("a"), variant("C"), variant("f", weightType="fix", weight=100)]
+    scene.load(body(featureEnvironments=[place("here", variants=three)]))
+    weights = {each["name"]: each["weight"] for each in state_of(scene, "here")["variants"]}
+    assert list(weights.items()) == [("a", 300), ("b", 300), ("C", 300), ("f", 100)]
+    scene.load(body(featureEnvironments=[place("here", variants=three[:3])]))
+    weights = {each["name"]: each["weight"] for each in state_of(scene, "here")["variants"]}
+    assert weights == {"b": 334, "a": 333, "C": 333}
+    scene.load(body(features=[feature("here")], featureEnvironments=[place("here", variants=[])]))
+    assert len(state_of(scene, "here")["variants"]) == 3
+    assert state_of(scene, "here", "production")["variants"] == []
+
+
+def test_variants_without_a_type_are_left_out(scene: Scene) -> None:
+    """A variant that is neither variable nor fixed is not stored; the others are stored as sent."""
+    wanted = [{"name": "q", "weight": 3}, {"name": "r", "weight": 3, "weightType": "variable"}]
+    scene.load(body(featureEnvironments=[place("here", variants=wanted)]))
+    assert state_of(scene, "here")["variants"] == [{"name": "r", "weight": 1000, "weightType": "variable"}]
+    found = scene.refusal(body(featureEnvironments=[place("here", variants=wanted[:1])]))
+    assert found.message == f'{BAD_DATA}There must be at least one "variable" variant'
+
+
+def test_states_go_by_name(scene: Scene) -> None:
+    """Variants belong to the feature `featureName`, the state to `name`; the entry's own environment is not used."""
+    entry = {"name": "too", "featureName": "here", "environment": "production", "enabled": True, "variants": [variant("v")]}
+    scene.load(body(featureEnvironments=[entry]))
+    assert (state_of(scene, "here")["enabled"], len(state_of(scene, "here")["variants"])) == (False, 1)
+    assert (state_of(scene, "too")["enabled"], state_of(scene, "too")["variants"]) == (True, [])
+    assert state_of(scene, "too", "production")["enabled"] is False
+
+
+@pytest.mark.parametrize("before", [[], [strategy("here", disabled=True)]])
+def test_what_is_switched_on_has_a_strategy(scene: Scene, before: list[Json]) -> None:
+    """If no strategy is active, the default one is added once, however often the feature is named."""
+    entries = [place("here", enabled=True), place("here", enabled=False), place("here", enabled=True)]
+    scene.load(body(features=[feature("here")], featureStrategies=before, featureEnvironments=entries))
+    found = strategies_of(scene, "here")
+    assert len(found) == len(before) + 1
+    assert found[-1]["name"] == "flexibleRollout"
+    assert found[-1]["parameters"] == {"rollout": "100", "stickiness": "default", "groupId": "here"}
+    assert state_of(scene, "here")["enabled"] is True
+
+
 def test_switching_off_and_on(scene: Scene) -> None:
     """An unchanged state writes no event."""
     scene.load(body(featureEnvironments=[place("here", enabled=True), place("too")]))
@@ -150,6 +251,33 @@ def test_states_that_cannot_be(scene: Scene) -> None:
     may_update = Actor(5, "m", project_roles={"default": ("member",)}, environments=frozenset({"production"}))
     found = scene.refusal(body(features=[feature("new")], featureEnvironments=[place("new", enabled=True)]), may_update)
     assert found.message.endswith('you need the "CREATE_FEATURE_STRATEGY" permission in the "development" environment.')
+
+
+def dependencies_of(scene: Scene) -> dict[str, list[Json]]:
+    """Return the dependencies of the default project, by child."""
+    return {each["feature"]: each["dependencies"] for each in scene.export()["dependencies"]}
+
+
+def test_dependencies_need_a_child_with_a_project(scene: Scene) -> None:
+    """A child that is not in the data set, or has no project there, is skipped; its project may be any."""
+    wanted = [depends("here", "too"), depends("new", "too"), depends("too", "here")]
+    features = [feature("here"), feature("new", project="whatever")]
+    scene.load(body(features=features, dependencies=wanted), EDITOR)
+    assert dependencies_of(scene) == {"new": [{"feature": "too", "enabled": True, "variants": []}]}
+
+
+def test_dependencies_are_written(scene: Scene) -> None:
+    """One import can create a chain. A parent that must be off has no variants. New parents replace old ones."""
+    features = [feature(name, project="x") for name in "abc"]
+    off = {"feature": "c", "enabled": False, "variants": ["v"]}
+    on = {"feature": "b", "variants": ["v"]}
+    scene.load(body(features=features, dependencies=[depends("a", on), depends("b", off)]), ADMIN)
+    assert dependencies_of(scene) == {
+        "a": [{"feature": "b", "enabled": True, "variants": ["v"]}],
+        "b": [{"feature": "c", "enabled": False, "variants": []}],
+    }
+    scene.load(body(features=features[:1], dependencies=[depends("a", "here", "too")]))
+    assert [each["feature"] for each in dependencies_of(scene)["a"]] == ["here", "too"]
 
 
 def test_dependencies_that_cannot_be(scene: Scene) -> None:
