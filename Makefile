@@ -65,7 +65,7 @@ demo: install ## start a flag server with example flags and a proxy on it, show 
 check: $(VENV)/.installed ## check a change in two minutes: lint, types, and the tests that need no program beside Python, interpreted
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
-	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(CORES) -m 'not long and not programs' --hypothesis-profile check tests/house tests/unit tests/contracts tests/conformance $(DATABASES) $(ARGS)
+	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(WORKERS) -m 'not long and not programs' --hypothesis-profile check tests/house tests/unit tests/contracts tests/conformance tests/wire $(DATABASES) $(ARGS)
 
 # Each test runs in one of the two halves. A test whose result may depend on compiled modules runs in both.
 test: install $(VENV)/.site test-interpreted ## run all tests except the long ones; a test whose program is missing is skipped (REQUIRE_ALL=1: it fails)

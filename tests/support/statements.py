@@ -24,8 +24,15 @@ def statements(text: str) -> Iterator[ast.AST]:
 
 @cache
 def nodes_of(path: Path) -> list[Wanted]:
-    """Return the imports and the functions anywhere in a module."""
-    return [node for node in statements(path.read_text()) if isinstance(node, Wanted)]
+    """Return the imports and the functions anywhere in a module, functions without their bodies.
+
+    The result is kept for the run. Bodies would take hundreds of MB, and every garbage collection would look through them.
+    """
+    wanted = [node for node in statements(path.read_text()) if isinstance(node, Wanted)]
+    for node in wanted:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = []
+    return wanted
 
 
 def imports(path: Path) -> list[str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
+
+import pytest
 
 from flagsvc.core.garbage import UNFREEZE_S, collect_new, freeze_survivors
 
@@ -13,6 +16,17 @@ class Ring:
 
     def __init__(self) -> None:
         self.me = self
+
+
+@pytest.fixture(autouse=True)
+def collector_of_a_program() -> Iterator[None]:
+    """Give the collector the state that it has at the start of a program; the tests have thresholds of their own."""
+    thresholds = gc.get_threshold()
+    gc.unfreeze()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*thresholds)
+    gc.freeze()
 
 
 def test_what_survived_is_set_aside() -> None:
