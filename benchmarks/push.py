@@ -1,7 +1,7 @@
 """How fast a change travels by event streams, and what open streams cost: our two programs as processes on this machine.
 
-`python benchmarks/push.py [--parts hops,pages,tree,streams,stop,idle] [--flags 1000] [--changes 100] [--streams 10000]` prints a
-table for each part. Times begin when the request that changes a flag is sent, so they contain the commit. A caller is a plain
+`python benchmarks/push.py [--parts hops,pages,tree,streams,stop,idle,bulk] [--flags 1000] [--changes 100] [--streams 10000]` prints
+a table for each part. Times begin when the request that changes a flag is sent, so they contain the commit. A caller is a plain
 connection in this process.
 """
 
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import bisect
 import json
 import signal
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -26,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / name) for name in ("src", "tests", "benchmarks")]
 
 from flag_server import feature, parts  # noqa: E402
-from harness import procs  # noqa: E402
+from harness import load, prepared, procs, servers  # noqa: E402
 from support.flagservers import BACKEND_SECRET, USER_SECRET, OurFlagServer, our_flag_server  # noqa: E402
 from support.processes import KEY, ask, our_proxy  # noqa: E402
 
@@ -420,6 +422,62 @@ async def idle(server: OurFlagServer, size: int, seconds: float = 60.0) -> None:
                 each.close()
 
 
+def ask_frontend(routes: prepared.Routes, headers: prepared.Headers, at: int, names: list[str]) -> prepared.Request:
+    """Ask for every flag at the frontend API, with the context in a body, too."""
+    body = prepared.compact({"context": prepared.wire_context(at)})
+    return prepared.EVALUATION, prepared.raw("POST", "/api/frontend/all", headers, body)
+
+
+def ask_ofrep(routes: prepared.Routes, headers: prepared.Headers, at: int, names: list[str]) -> prepared.Request:
+    """Ask for every flag by OpenFeature's protocol."""
+    context = prepared.wire_context(at)
+    fields = context.pop("properties") | context
+    fields["targetingKey"] = fields.pop("userId")
+    body = prepared.compact({"context": fields})
+    return prepared.EVALUATION, prepared.raw("POST", "/ofrep/v1/evaluate/flags", headers, body)
+
+
+BULK = (prepared.Form("frontend API", ask_frontend), prepared.Form("OFREP", ask_ofrep))
+"""Two ways to ask for every flag, for another user each time."""
+
+
+def cost(server: servers.Server, binary: Path, form: prepared.Form) -> tuple[float, float]:
+    """Return the bytes of an answer and the processor time of a request, in microseconds."""
+    with tempfile.NamedTemporaryFile() as file:
+        requests = prepared.write(Path(file.name), form, servers.FRONTEND, prepared.IDENTITY, 20_000, [])
+        result = load.run_load(binary, server.port, server.pid, requests, load.Plan(seconds=1.0), frozenset({200}))
+    return result.bytes / result.requests, result.cpu_us
+
+
+def at_size(size: float, sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """Return what an answer of this size costs, between the two measured sizes around it."""
+    after = min(max(bisect.bisect(sizes, size), 1), len(sizes) - 1)
+    slope = (costs[after] - costs[after - 1]) / (sizes[after] - sizes[after - 1])
+    return costs[after - 1] + slope * (size - sizes[after - 1])
+
+
+def bulk(sizes: Sequence[int] = (10, 100, 350, 1000, 2000), rounds: int = 10) -> None:
+    """What an answer with every flag costs by OpenFeature's protocol, beside an answer of as many bytes at the frontend API."""
+    binary = load.build()
+    if isinstance(binary, str):
+        raise SystemExit(binary)
+    found: dict[int, list[tuple[float, float]]] = {}
+    with servers.upstream() as upstream:
+        for flags in sizes:
+            with servers.ours(FLAGSVC_OFREP="true")(f"{upstream}/{flags}") as server:
+                taken = [[cost(server, binary, form) for form in BULK] for _ in range(rounds)]
+            found[flags] = [
+                (statistics.median(each[0] for each in way), statistics.median(each[1] for each in way))
+                for way in zip(*taken, strict=True)
+            ]
+    frontend = [found[flags][0] for flags in sizes]
+    for flags in sizes[:-1]:
+        (here, here_us), (size, spent_us) = found[flags]
+        same = at_size(size, [each[0] for each in frontend], [each[1] for each in frontend])
+        texts = (f"frontend API, {here:.0f} bytes | {here_us:.1f} µs", f"OFREP, {size:.0f} bytes | {spent_us:.1f} µs")
+        print(f"| {flags} flags: {' | '.join(texts)} | {spent_us / same:.2f} |")
+
+
 async def main(options: argparse.Namespace) -> None:
     print(HEADER)
     wanted = options.parts.split(",")
@@ -431,6 +489,7 @@ async def main(options: argparse.Namespace) -> None:
             "streams": partial(streams, server, options.streams),
             "stop": partial(stop, server, options.streams),
             "idle": partial(idle, server, 1000),
+            "bulk": partial(asyncio.to_thread, bulk),
         }
         for name in wanted:
             await every[name]()
@@ -438,7 +497,7 @@ async def main(options: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("--parts", default="hops,pages,tree,streams,stop,idle")
+    given.add_argument("--parts", default="hops,pages,tree,streams,stop,idle,bulk")
     given.add_argument("--flags", type=int, default=1000)
     given.add_argument("--changes", type=int, default=100)
     given.add_argument("--streams", type=int, default=10_000)
