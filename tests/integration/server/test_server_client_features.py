@@ -97,6 +97,13 @@ def test_what_a_token_sees(client: AppClient, token: str, query: str, expected: 
     assert names(client, query, token) == expected
 
 
+def test_the_document_tells_its_filters(client: AppClient) -> None:
+    """Only filters that are there are told."""
+    told = ask(client, "?project=other&namePrefix=o&tag=simple:red:x").json()["query"]
+    given = {"tag": [["simple", "red:x"]], "project": ["other"], "namePrefix": "o"}
+    assert told == given | {"environment": "development", "inlineSegmentConstraints": False}
+
+
 def test_the_environment_is_the_tokens(client: AppClient) -> None:
     """The token's environment decides which flags are on, with any query."""
     features = ask(client, "?environment=development", TWO_PROJECTS).json()["features"]

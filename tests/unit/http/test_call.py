@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.http.call import HEADERS, KEY, LONGEST_READ, Call
+from flagsvc.http.call import COOKIE, HEADERS, KEY, LONGEST_READ, SPARE_KEY, USER, Call
 from flagsvc.http.messages import Headers, HttpError, Request
 
-TABLE = {**HEADERS, b"authorization": KEY}
+TABLE = {**HEADERS, b"authorization": KEY, b"cookie": COOKIE, b"x-user": USER}
 
 
 def call(*headers: tuple[bytes, bytes]) -> Call:
@@ -38,6 +38,15 @@ def test_headers_that_come_twice() -> None:
     assert not call((b"authorization", b"1")).keyed_twice
     assert (found.forwarded, found.accept_encoding) == (b"a, b", b"x, y")
     assert found.content_encoding == b"gzip, gzip"
+
+
+def test_rare_headers_that_come_twice() -> None:
+    """Cookies are joined. Of another rare header the first line counts. Nothing is kept of a person who is named twice."""
+    found = call(
+        *((b"cookie", b"a=1"), (b"cookie", b"b=2"), (b"x-api-key", b"1"), (b"x-api-key", b"2")),
+        *((b"x-user", b"ann"), (b"x-user", b"bob")),
+    )
+    assert [found.other(kind) for kind in (COOKIE, SPARE_KEY, USER)] == [b"a=1; b=2", b"1", b""]
 
 
 def test_a_long_accept_encoding_is_none() -> None:

@@ -292,3 +292,16 @@ async def test_mounted_a_caller_goes_or_does_not_read() -> None:
     assert parts.ends == 1 and parts.outlet is None
     slow.reads.set()
     await task
+
+
+async def test_the_lifespan_of_a_mounted_application() -> None:
+    """Each event has its step, and the answer tells that the step is done, or why it failed."""
+    startup, shutdown = AsyncMock(), AsyncMock(side_effect=OSError("no disk"))
+    receive = AsyncMock(side_effect=[{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+    send = AsyncMock()
+    await AsgiApp(Streaming(), startup, shutdown)({"type": "lifespan"}, receive, send)
+    startup.assert_awaited_once_with()
+    assert [each.args[0] for each in send.await_args_list] == [
+        {"type": "lifespan.startup.complete"},
+        {"type": "lifespan.shutdown.failed", "message": "no disk"},
+    ]

@@ -47,6 +47,15 @@ def test_operations_have_names_of_their_own() -> None:
     assert content["info"]["version"] == VERSION
 
 
+def test_what_an_operation_tells_depends_on_its_row() -> None:
+    """A look-up by name has the name in its path, and may find no toggle. Only a request with a body can be too large."""
+    paths = document(SETTINGS, "")["paths"]
+    one, every = paths["/api/frontend/features/{name}"], paths["/api/frontend"]
+    assert [each["name"] for each in one["get"]["parameters"] if each["in"] == "path"] == ["name"]
+    assert "404" in one["get"]["responses"] and "404" not in every["get"]["responses"]
+    assert "413" in every["post"]["responses"] and "413" not in every["get"]["responses"]
+
+
 def test_the_key_is_where_the_option_says() -> None:
     """The security schemes name the header of the option."""
     schemes = document(replace(SETTINGS, client_keys_header_name="x-key"), "")["components"]["securitySchemes"]

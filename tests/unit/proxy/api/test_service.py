@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from random import Random
 from typing import Any
 
 import pytest
 
+from flagsvc.core.tracing import Tracer
 from flagsvc.engine.context import Context
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Response
@@ -46,6 +48,22 @@ def test_answers_are_counted_by_endpoint() -> None:
     assert [each.counts.statuses for each in endpoints] == [{200: 1, 400: 1}, {501: 1}]
     assert serving.service.rest[b"GET"].statuses == {404: 1}
     assert serving.service.preflights.statuses == {204: 1}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "name"),
+    [(b"GET", b"/proxy", "GET /proxy"), (b"OPTIONS", b"/proxy/one", "OPTIONS"), (b"GET", b"/nowhere", "GET")],
+)
+def test_the_span_of_a_request_is_named_by_its_route(method: bytes, path: bytes, name: str) -> None:
+    """No path of a caller is in a name: preflights and unknown paths have none."""
+    service = Serving().service
+    call = Call(request(method, path))
+    call.read(service.headers)
+    call.span = Tracer(Random(1), 1.0, follows_parent=True, room=1, batch=1, on_batch=lambda: None).begin("HTTP")
+    admitted = service.check_head(call)
+    if isinstance(admitted, Call):
+        service.answer(admitted, b"")
+    assert call.span is not None and call.span.name == name
 
 
 @pytest.mark.parametrize(("current", "status"), [(..., 200), (None, 503), (object(), 500)], ids=["same", "gone", "broken"])
