@@ -1,19 +1,228 @@
-"""Odd reports of SDKs beside both real servers and the reference: what one of them takes, we take."""
+"""Odd reports of SDKs beside both real servers and the reference: what one of them takes, we take.
+
+Both programs of ours refuse the rest, but for a table of exclusions.
+"""
 
 from __future__ import annotations
 
+import http.client
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
-from report_cases import START, doubled, sample, single
-from report_compare import EXCLUSIONS, Comparison
-from report_peers import CLIENT, METRICS, OUR_PROXY, OUR_SERVER, PROXY, REAL, Peer, all_peers, ask_all
+from report_cases import START, Case, Path, doubled, sample, single
 
 from support import processes
-from support.flagservers import ADMIN_SECRET
+from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, our_flag_server
 from support.waiting import wait_until
+
+CLIENT, FRONTEND, PROXY = "/api/client", "/api/frontend/client", "/proxy/client"
+METRICS, REGISTER, BULK = "/metrics", "/register", "/metrics/bulk"
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "metrics": (CLIENT + METRICS, FRONTEND + METRICS, PROXY + METRICS),
+    "impact": (CLIENT + METRICS, FRONTEND + METRICS, PROXY + METRICS),
+    "registration": (CLIENT + REGISTER, FRONTEND + REGISTER, PROXY + REGISTER),
+    "bulk": (CLIENT + BULK,),
+}
+"""Kind of a report → the paths where it arrives."""
+REAL = ("7.5.1", "8.2.0")
+REFERENCE, OUR_PROXY, OUR_SERVER = "reference", "our proxy", "our server"
+OURS = (OUR_PROXY, OUR_SERVER)
+LANES = 64
+"""Connections to our server at the same time: it stores the reports of pages once a second, and then answers all of them."""
+UNLIMITED = {"REGISTER_CLIENT_RATE_LIMIT_PER_MINUTE": "1000000", "CLIENT_METRICS_RATE_LIMIT_PER_MINUTE": "1000000"}
+
+Statuses: TypeAlias = dict[tuple[str, int], int]
+"""The path and the number of a report → the status of the answer."""
+
+
+class Peer(NamedTuple):
+    """A program that takes reports: its address, and its keys by the beginning of a path."""
+
+    name: str
+    root: str
+    keys: Mapping[str, str]
+
+    def key(self, path: str) -> str:
+        """Return the key for a path; empty for a path that the program does not have."""
+        return next((key for beginning, key in self.keys.items() if path.startswith(beginning)), "")
+
+    def ask(self, cases: Sequence[Case]) -> Statuses:
+        """Send reports to all their paths, and return the statuses."""
+        lanes = LANES if self.name == OUR_SERVER else 1
+        with ThreadPoolExecutor(lanes) as pool:
+            parts = pool.map(lambda first: self._ask(range(first, len(cases), lanes), cases), range(lanes))
+            return {asked: status for part in parts for asked, status in part.items()}
+
+    def _ask(self, numbers: Iterable[int], cases: Sequence[Case]) -> Statuses:
+        """Send some of the reports, one after the other."""
+        found: Statuses = {}
+        parts = urlsplit(self.root)
+        with closing(http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)) as connection:
+            for number in numbers:
+                case = cases[number]
+                body = case.body()
+                for path in KINDS[case.kind]:
+                    if (key := self.key(path)) and not (self.name == REFERENCE and case.is_huge):
+                        headers = {"Content-Type": "application/json", "Authorization": key}
+                        connection.request("POST", path, body, headers)
+                        answer = connection.getresponse()
+                        answer.read()
+                        found[path, number] = answer.status
+        return found
+
+
+@contextmanager
+def all_peers() -> Iterator[dict[str, Peer]]:
+    """Run all of them until the block ends, by name. Our proxy has the older real server as its upstream."""
+    with ExitStack() as stack:
+        url = stack.enter_context(processes.postgresql())
+        with psycopg.connect(url, autocommit=True) as database:
+            database.execute("CREATE DATABASE newer")
+        newer = f"{url.rpartition('/')[0]}/newer"
+        servers = [
+            stack.enter_context(processes.unleash_server(url, **UNLIMITED)),
+            stack.enter_context(processes.unleash_server(newer, "server-8", **UNLIMITED)),
+        ]
+        reference = stack.enter_context(processes.reference_proxy(servers[0].url, UNLEASH_APP_NAME="reference"))
+        proxy = stack.enter_context(processes.our_proxy(servers[0].url, UNLEASH_METRICS_INTERVAL="1000"))
+        server = stack.enter_context(our_flag_server())
+        real = {CLIENT: processes.UPSTREAM_TOKEN, FRONTEND: processes.FRONTEND_TOKEN}
+        browsers = {PROXY: processes.KEY}
+        ours = {CLIENT: processes.SERVER_SIDE_TOKEN, FRONTEND: processes.KEY, **browsers}
+        stored = {CLIENT: BACKEND_SECRET, FRONTEND: FRONTEND_SECRET}
+        peers = [
+            *(Peer(name, each.url.removesuffix("/api"), real) for name, each in zip(REAL, servers, strict=True)),
+            Peer(REFERENCE, reference.url.removesuffix("/proxy"), browsers),
+            Peer(OUR_PROXY, proxy.url.removesuffix("/proxy"), ours),
+            Peer(OUR_SERVER, server.root, stored),
+        ]
+        yield {each.name: each for each in peers}
+
+
+def ask_all(peers: Mapping[str, Peer], cases: list[Case]) -> dict[str, Statuses]:
+    """Send reports to all peers at the same time, and return the statuses by the name of the peer."""
+    with ThreadPoolExecutor(len(peers)) as pool:
+        asked = {name: pool.submit(peer.ask, cases) for name, peer in peers.items()}
+        return {name: each.result() for name, each in asked.items()}
+
+
+ENTRIES = {"toggles", "applications", "metrics", "impactMetrics"}
+"""What has entries that cost only themselves."""
+DESCRIBING = {"instanceId", "sdkVersion", "environment", "platformName", "platformVersion", "strategies"}
+"""Members of a report that only describe the application."""
+
+
+def is_about_entries(place: Path, value: object) -> bool:
+    """Return whether a value is an entry, or a part of an entry, or has entries."""
+    has_entries = place[-1] in ENTRIES and isinstance(value, dict | list) and bool(value)
+    return has_entries or not ENTRIES.isdisjoint(place[:-1])
+
+
+class Exclusion(NamedTuple):
+    """A difference on purpose. `takes` says what we do; `holds` tells for our program, a path and a report whether it applies."""
+
+    name: str
+    reason: str
+    source: str
+    takes: bool
+    holds: Callable[[str, str, Case], bool]
+
+
+EXCLUSIONS = (
+    Exclusion(
+        "a bad entry costs only itself",
+        "the real servers refuse the report, so one flag costs the counts of all others",
+        "decision 0016",
+        True,
+        lambda _ours, _path, case: any(is_about_entries(place, value) for place, value in case.changes),
+    ),
+    Exclusion(
+        "impact metrics never harm counts",
+        "in a bulk report the real servers refuse all of it for one malformed metric",
+        "decision 0016",
+        True,
+        lambda _ours, _path, case: any("impactMetrics" in place for place, _ in case.changes),
+    ),
+    Exclusion(
+        "what only describes an application may be anything",
+        "the counts matter, and a description that cannot be read is left out",
+        "decision 0016",
+        True,
+        lambda _ours, _path, case: any(DESCRIBING.intersection(place) for place, _ in case.changes),
+    ),
+    Exclusion(
+        "a text with NUL is refused by the flag server",
+        "the real servers answer 202, and then lose all that they write together with it",
+        "decision 0024",
+        False,
+        lambda ours, path, case: ours == OUR_SERVER and not path.startswith(FRONTEND) and b"\\u0000" in case.body(),
+    ),
+)
+
+
+class Difference(NamedTuple):
+    """A report that ours answers in another way than the peers: with these statuses."""
+
+    ours: str
+    path: str
+    case: Case
+    status: int
+    peers: dict[str, int]
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{name} {status}" for name, status in self.peers.items())
+        return f"{self.ours} {self.path}: {self.case.name}: {self.status} beside {told}"
+
+
+class Comparison:
+    """The result: how many answers were compared, how often each exclusion applies, and the differences without one."""
+
+    def __init__(self, cases: Sequence[Case], statuses: Mapping[str, Statuses]) -> None:
+        self.compared = 0
+        self.excluded: Counter[str] = Counter()
+        self.differences: list[Difference] = []
+        for ours in OURS:
+            for (path, number), status in statuses[ours].items():
+                peers = answers_of(statuses, path, number)
+                self._compare(Difference(ours, path, cases[number], status, peers))
+
+    def _compare(self, found: Difference) -> None:
+        self.compared += 1
+        takes = is_taken(found.status)
+        if found.status < 500 and takes == any(map(is_taken, found.peers.values())):
+            return
+        rows = (row for row in EXCLUSIONS if row.takes == takes and row.holds(found.ours, found.path, found.case))
+        row = next(rows, None)
+        if row is None or found.status >= 500:
+            self.differences.append(found)
+        else:
+            self.excluded[row.name] += 1
+
+    def lines(self) -> list[str]:
+        """Return the figures as text."""
+        told = [f"{self.compared} answers, {len(self.differences)} differences, {self.excluded.total()} excluded:"]
+        return told + [f"  {number} × {name}" for name, number in self.excluded.most_common()]
+
+
+def is_taken(status: int) -> bool:
+    """Return whether a status says that the report is taken."""
+    return 200 <= status < 300
+
+
+def answers_of(statuses: Mapping[str, Statuses], path: str, number: int) -> dict[str, int]:
+    """Return what the peers answer to a report. The real servers have no `/proxy`: their own path for pages stands for it."""
+    there = path.replace(PROXY, FRONTEND)
+    found = {name: statuses[name][there, number] for name in REAL}
+    asked = statuses[REFERENCE].get((path, number))
+    return found if asked is None else {**found, REFERENCE: asked}
+
 
 SEED, CASES, PAIRS = "reports", 300, 3000
 COUNTED: dict[str, tuple[Any, int]] = {
@@ -80,9 +289,13 @@ def test_our_proxy_is_known_to_its_upstream(peers: dict[str, Peer]) -> None:
         return {(row["yes"], row["no"]) for row in rows if row["appName"] == "proxy-under-test" and row["yes"]}
 
     wait_until(lambda: counts() == {(2, 1)}, 60, lambda: f"counted {counts()}")
-    listed = {row["appName"]: row for row in admin(upstream, "/metrics/applications")["applications"]}
+
+    def strategies() -> set[str]:
+        listed = admin(upstream, "/metrics/applications")["applications"]
+        return {name for row in listed if row["appName"] == "proxy-under-test" for name in row["strategies"]}
+
     built_in = {"default", "flexibleRollout", "userWithId", "remoteAddress"}
-    assert set(listed["proxy-under-test"]["strategies"]) >= built_in
+    wait_until(lambda: strategies() >= built_in, 60, lambda: f"listed {strategies()}")
 
 
 def test_counts_are_those_of_the_real_servers(peers: dict[str, Peer]) -> None:

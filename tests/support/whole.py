@@ -109,5 +109,6 @@ def with_rollout(made: Unfolded, name: str, place: int, share: int) -> dict[str,
         if isinstance(strategies, list) and len(strategies) >= place:
             changed = strategies[place - 1]
             parameter = "rollout" if changed["name"] == "flexibleRollout" else "percentage"
-            changed["parameters"] = (changed.get("parameters") or {}) | {parameter: share}
+            given = changed.get("parameters")
+            changed["parameters"] = (given if isinstance(given, dict) else {}) | {parameter: share}
     return {"features": features, "segments": lineage.segment_sources}
