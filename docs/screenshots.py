@@ -23,9 +23,8 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
-from support.browser import Browser, browser  # noqa: E402
+from support.browser import LOOKS, Browser, browser  # noqa: E402
 from support.flagservers import OurFlagServer, our_flag_server  # noqa: E402
-from support.page_faults import LOOKS  # noqa: E402
 from support.person import Person  # noqa: E402
 from support.processes import Proxy, answers, free_port, our_proxy, scratch  # noqa: E402
 

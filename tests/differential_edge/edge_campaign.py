@@ -13,9 +13,9 @@ import edge_documents
 from diff_fixed import Volatile, volatile
 from diff_pair import Reply
 from diff_requests import Question
+from edge_documents import lists_all, named, questions
 from edge_exclusions import EXCLUSIONS, Exclusion
 from edge_pair import Json, Pair
-from edge_questions import lists_all, named, questions
 from edge_reading import FORMS, Case, Outcome, agreed, as_ours, case_of, outcome_of
 from edge_strategies import sticky_as_strategy
 

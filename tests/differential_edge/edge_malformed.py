@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from diff_pair import Reply
 from diff_requests import ODD_BODIES, ODD_QUERIES, Question
-from edge_documents import Json
+from edge_documents import LISTS, SINGLE, Json
 from edge_pair import Pair, start_token
-from edge_questions import LISTS, SINGLE
 
 from support.fake_upstream import FEATURES
 

@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl
 
 import edge_values
 from diff_requests import Question
+from edge_documents import is_list
 from edge_pair import HOST_NAME, OWN_NAME
-from edge_questions import is_list
 
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import FIELDS, Context

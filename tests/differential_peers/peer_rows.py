@@ -13,7 +13,7 @@ KNOWN = "userId=7&sessionId=s&appName=shop-web&properties[region]=eu&properties[
 """The same context as a query."""
 BUCKET = {"start": "2026-01-01T00:00:00.000Z", "stop": "2026-01-01T00:01:00.000Z"}
 TWO_AND_ONE = "2 yes 1 no"
-"""What `usage` reports, as `peer_upstream` tells it."""
+"""What `usage` reports, as `peer_meaning` tells it."""
 
 
 class Exclusion(NamedTuple):

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from peer_compare import Records, flat, want
-from peer_meaning import Record
+from peer_meaning import Record, arrived
 from peer_rows import Row
 from peer_scenes import EDGE, Scene
-from peer_upstream import arrived
 from peer_written import FORMS, migrate, ours
 
 from support import needs, peers, processes

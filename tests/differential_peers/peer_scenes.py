@@ -13,9 +13,8 @@ import peer_rows_edge
 import peer_rows_edge_more
 import peer_rows_reference
 from peer_flags import DEVELOPMENT, OWN_NAME, PRODUCTION, Json, document
-from peer_meaning import Record, meaning
+from peer_meaning import BULK, Record, meaning
 from peer_rows import Row
-from peer_upstream import BULK
 
 from support.fake_upstream import FakeUpstream, Reply, granted
 from support.processes import Answer

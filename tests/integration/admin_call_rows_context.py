@@ -6,7 +6,7 @@ from typing import Any
 
 from admin_call_rows_segments import no_project
 
-from support.admin_call_rows import ADMIN, OWNER, READER, WRITER, IntendedDifference, delete, get, post, put
+from support.server_pair import ADMIN, OWNER, READER, WRITER, IntendedDifference, delete, get, post, put
 
 PATH = "/api/admin/context"
 TYPES = "/api/admin/strategies"

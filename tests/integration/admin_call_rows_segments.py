@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.admin_call_rows import ADMIN, MEMBER, OWNER, READER, WRITER, IntendedDifference, Step, delete, get, post, put
+from support.server_pair import ADMIN, MEMBER, OWNER, READER, WRITER, IntendedDifference, Step, delete, get, post, put
 
 PATH = "/api/admin/segments"
 OF = f"{PATH}/strategies"

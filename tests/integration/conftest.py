@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from support.fake_upstream import FakeUpstream
     from support.flagservers import AppClient, OurFlagServer
     from support.page_forms import PageClient
-    from support.provider_scene import Scene
+    from support.provider import Scene
     from support.receivers import Receiver
-    from support.seeded_store import SeededStore
+    from support.stored_flags import SeededStore
 
 # The package can only be imported when the tests run, so each fixture imports what it gives.
 
@@ -58,7 +58,7 @@ def pages(database_url: str, request: pytest.FixtureRequest) -> Iterator[PageCli
 @pytest.fixture
 def scene(database_url: str) -> Iterator[Scene]:
     """Give a server with a provider of sign-ins, on each kind of database."""
-    from support.provider_scene import provider_scene
+    from support.provider import provider_scene
 
     with provider_scene(database_url) as made:
         yield made
@@ -76,7 +76,7 @@ def receiver() -> Iterator[Receiver]:
 @pytest.fixture
 def seeded(database_url: str) -> Iterator[SeededStore]:
     """Give the state of `SeededStore` in each kind of database."""
-    from support.seeded_store import open_seeded_store
+    from support.stored_flags import open_seeded_store
 
     with open_seeded_store(database_url) as made:
         yield made

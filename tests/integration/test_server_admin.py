@@ -18,8 +18,8 @@ from flagsvc.server.api.pipeline import Router
 from flagsvc.server.api.routes import ROUTES
 from support import admin_calls as some
 from support import processes
-from support.admin_call_rows import filled
 from support.flagservers import ADMIN_SECRET, app_client
+from support.server_pair import filled
 
 PARTS = (
     some.CREATING,

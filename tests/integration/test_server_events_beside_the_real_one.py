@@ -8,10 +8,23 @@ from typing import Any
 
 import pytest
 
-from support.admin_call_rows import ADMIN, STRATEGIES, Step, delete, filled, get, post, put
 from support.databases import KINDS
 from support.processes import Answer
-from support.server_pair import OurServer, RealServer, identity_of, our_twin, real_twin
+from support.server_pair import (
+    ADMIN,
+    STRATEGIES,
+    OurServer,
+    RealServer,
+    Step,
+    delete,
+    filled,
+    get,
+    identity_of,
+    our_twin,
+    post,
+    put,
+    real_twin,
+)
 
 P = "/api/admin/projects/default"
 F = f"{P}/features"

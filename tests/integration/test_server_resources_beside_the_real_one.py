@@ -12,10 +12,9 @@ import admin_call_rows_tags
 import admin_call_rows_users
 import pytest
 
-from support.admin_call_rows import Step
 from support.databases import KINDS
 from support.processes import Answer
-from support.server_pair import Recorded, our_twin, play, real_twin
+from support.server_pair import Recorded, Step, our_twin, play, real_twin
 
 TABLES = (
     admin_call_rows_segments.TABLES | admin_call_rows_context.TABLES | admin_call_rows_tags.TABLES | admin_call_rows_users.TABLES

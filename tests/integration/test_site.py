@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from support.browser import Browser, browser
+from support.browser import LOOKS, Browser, browser, faults_of
 from support.http_servers import Reply, Request, http_server
 from support.needs import missing
-from support.page_faults import LOOKS, faults_of
 from support.processes import ROOT
 
 NEW, OLD = "2.10", "2.9"

@@ -16,7 +16,7 @@ Servers that a test controls
 
 - `http_servers`: a function that answers, in a thread; the ground of the next ones
 - `collector`: a collector of OpenTelemetry, which can refuse and keep callers waiting
-- `fake_upstream`: a flag server for proxies; `fake_admin`: the admin API for commands; `receivers`: webhooks; `provider`: OpenID
+- `fake_upstream`: a flag server for proxies; `fake_admin`: the admin API for commands; `receivers`: webhooks
 - `loopback`: any bytes, slow or cut off, in the event loop; `upstream_faults`: all faults of an upstream for it
 - `wiretap`: a relay that records bytes, and searches for secrets
 
@@ -38,11 +38,11 @@ The proxy
 The flag server
 
 - `flagservers`: `app_client` in this process, `our_flag_server` as a process; `planting`: a seed without events
-- `seeded_store`, `stored_flags`: a database with flags, without HTTP; `batch_scene`: imports and exports; `backups`: backups
-- `server_pair`, `admin_call_rows`, `admin_calls`: the same calls to ours and the real server; `import_cases`: its recorded answers
+- `stored_flags`: a database with flags, without HTTP; `batch_scene`: imports and exports; `backups`: backups
+- `server_pair`, `admin_calls`: the same calls to ours and the real server; `import_cases`: its recorded answers
 - `batch_trouble`, `shape_bodies`: generated data sets and bodies; `state_exports`: exports of old servers
-- `page_scene`: pages with a session; `page_forms`: pages and forms with a token; `provider_scene`: signing in at a provider
-- `browser`: Chromium; `person`: a person in it, and signing in; `page_faults`: what is wrong with a page
+- `page_forms`: pages and forms, with a session or a token; `provider`: OpenID, and signing in there
+- `browser`: Chromium, and what is wrong with a page in it; `person`: a person in it, and signing in
 - `moments`: times in words
 
 Commands and benchmarks

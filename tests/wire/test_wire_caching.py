@@ -112,18 +112,16 @@ def test_compression_is_agreed(opened: Opener, accept: str | None, packed: bool)
     assert answer.header("content-length") == str(len(answer.body))
 
 
-def test_a_compressed_answer_has_the_same_tag(opened: Opener) -> None:
-    """The tag is weak: it identifies the answer, not its bytes."""
+def test_a_compressed_answer(opened: Opener) -> None:
+    """A compressed answer has the tag of the plain answer. The tag is weak: it identifies the answer, not its bytes.
+
+    HEAD has the headers that GET would have.
+    """
     wire = opened(document=MANY)
     packed = wire.get("/proxy", {"accept-encoding": "gzip"})
     assert tag_of(packed) == tag_of(wire.get("/proxy"))
     both = {"accept-encoding": "gzip", "if-none-match": tag_of(packed)}
     assert wire.get("/proxy", both).status == 304
-
-
-def test_head_of_a_compressed_answer(opened: Opener) -> None:
-    """HEAD has the headers that GET would have."""
-    wire = opened(document=MANY)
     got, head = (wire.ask(method, "/proxy", {"accept-encoding": "gzip"}) for method in ("GET", "HEAD"))
     assert head.fields == got.fields
     assert head.body == b""

@@ -10,7 +10,6 @@ from support.wirekit import KEY, TOKEN, Opener, asking
 
 URL = "/ofrep/v1/evaluate/flags"
 EU = {"context": {"targetingKey": "7", "region": "eu"}}
-MISSING = {"errorCode": "FLAG_NOT_FOUND", "errorDetails": "there is no such flag"}
 
 
 def flag(name: str, *payloads: tuple[str, str], **more: Any) -> dict[str, Any]:

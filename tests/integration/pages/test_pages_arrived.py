@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from support.browser import Browser, browser
+from support.browser import Browser, browser, check_page
 from support.flagservers import BACKEND_SECRET, USER_SECRET, OurFlagServer
 from support.moments import MOMENTS, NOW
-from support.page_faults import check_page
 from support.person import sign_in
 from support.processes import Proxy, ask, free_port, our_proxy
 

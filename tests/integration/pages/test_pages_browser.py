@@ -16,9 +16,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from support import processes
-from support.browser import NAME, Browser, browser
+from support.browser import NAME, Browser, browser, check_page, faults
 from support.flagservers import OurFlagServer, our_flag_server
-from support.page_faults import check_page, faults
 from support.person import Person, Way, sign_in
 from support.processes import KEY, Program, Proxy, node_script, our_proxy
 from support.provider import CLIENT, SECRET, running_provider

@@ -16,9 +16,8 @@ from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx
 from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient
+from support.page_forms import HOSTILE, PageClient
 
-HOSTILE = "<script>alert(1)</script>\"'&"
 QUARTER = {"rollout": "25", "stickiness": "userId", "groupId": "a"}
 PRODUCTION_SECRET = "*:production.secret-of-a-proxy-in-production"
 GIVEN: dict[str, Any] = {

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from support.flagservers import EDITOR_SECRET
-from support.page_forms import PageClient
+from support.page_forms import HOSTILE, PageClient
 
 API = "/api/admin/context"
-HOSTILE = "<script>alert(1)</script>\"'&"
 OWNER_SECRET = "user:secret-of-an-owner"
 PLAN = "/ui/context-fields/plan"
 GIVEN: dict[str, Any] = {

@@ -21,7 +21,6 @@ TEXT = "عرض 91 % (בטא 5)"
 CONSTRAINT = {"contextName": "plan", "operator": "IN", "values": [TEXT, "gold"]}
 LIKE = {"contextName": TEXT, "operator": "STR_CONTAINS", "values": [TEXT]}
 STICKY = {"rollout": "25", "stickiness": TEXT, "groupId": TEXT}
-PARAMETER = {"name": TEXT, "type": "string", "description": TEXT}
 GIVEN: dict[str, Any] = {
     "projects": [{"id": "shop", "name": TEXT, "description": TEXT}],
     "features": [{"name": "a", "description": TEXT, "enabled": ["development"]}, {"name": "b"}, {"name": "parent"}],

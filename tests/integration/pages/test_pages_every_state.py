@@ -10,9 +10,8 @@ import pytest
 
 from flagsvc.server.api.route import Auth
 from flagsvc.server.application import PAGE_ROUTES
-from support.browser import Browser, browser
+from support.browser import LOOKS, Browser, browser, faults, faults_of
 from support.flagservers import USER_SECRET, VIEWER_SECRET, OurFlagServer, our_flag_server
-from support.page_faults import LOOKS, faults, faults_of
 from support.person import sign_in
 from support.same_inputs import thinned
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from support.flagservers import VIEWER_SECRET
-from support.page_forms import PageClient
+from support.page_forms import HOSTILE, PageClient
 
-HOSTILE = "<script>alert(1)</script>\"'&"
 GIVEN: dict[str, Any] = {
     "environments": [{"name": "empty", "type": "test", "sortOrder": 9000}],
     "projects": [{"id": "other", "name": HOSTILE}],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from support.flagservers import VIEWER_SECRET, AppClient
-from support.page_scene import Visitor
+from support.page_forms import Visitor
 
 GIVEN: dict[str, Any] = {"features": [{"name": name} for name in ("a", "b", "c")]}
 

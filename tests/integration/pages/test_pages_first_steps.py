@@ -10,7 +10,7 @@ from sqlalchemy import delete
 from flagsvc.server.store.resources.applications import Registration, register
 from flagsvc.server.store.schema import tokens
 from support.flagservers import EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient
-from support.page_scene import Visitor
+from support.page_forms import Visitor
 
 FLAGS = "/api/admin/projects/default/features"
 

@@ -9,8 +9,7 @@ import pytest
 
 from flagsvc.server.pages.flag_bulk import MOST
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET, AppClient
-from support.page_forms import PageClient, read_wrong
-from support.page_scene import Visitor
+from support.page_forms import PageClient, Visitor, read_wrong
 
 FLAGS = "/api/admin/projects/default/features"
 GIVEN: dict[str, Any] = {

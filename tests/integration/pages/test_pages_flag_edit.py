@@ -8,11 +8,10 @@ from sqlalchemy import update
 
 from flagsvc.server.store import schema
 from flagsvc.server.store.engines import make_engine
-from support.page_forms import PageClient, PageForm
+from support.page_forms import HOSTILE, PageClient, PageForm
 
 FEATURES = "/api/admin/projects/default/features"
 EDIT = "/ui/flags/a/edit"
-HOSTILE = "<script>alert(1)</script>\"'&"
 GIVEN: dict[str, Any] = {"features": [{"name": "a"}]}
 
 

@@ -12,7 +12,7 @@ from flagsvc.server.pages.flag_view import MOST_HIDDEN
 from flagsvc.server.store.resources import usage
 from flagsvc.server.store.resources.usage import UsageCount, add_counts
 from support.flagservers import VIEWER_SECRET, AppClient, app_client
-from support.page_scene import Visitor
+from support.page_forms import Visitor
 
 FLAGS = "/api/admin/projects/default/features"
 BACK = "/flags?q=a&page=2"
@@ -56,19 +56,15 @@ def test_a_protected_environment_asks_and_goes_back(client: AppClient) -> None:
     assert elsewhere.headers["location"].startswith("/ui/flags?undo=")
 
 
-def test_archived_flags_have_no_switch(client: AppClient) -> None:
-    """Nothing switches an archived flag."""
-    client.delete(f"{FLAGS}/a")
-    page = Visitor(client).see("/flags?state=archived").text
-    assert 'role="switch"' not in page and "archived" in page
-
-
-def test_an_environment_that_a_project_lacks(client: AppClient) -> None:
-    """The list has no switch where the project of a flag lacks the environment."""
+def test_flags_without_a_switch(client: AppClient) -> None:
+    """Nothing switches an archived flag, nor a flag where its project lacks the environment."""
     assert client.delete("/api/admin/projects/default/environments/production").status == 200
     page = Visitor(client).see("/flags")
     assert page.status == 200 and page.text.count('<td data-label="production">–</td>') == 2
     assert page.text.count('role="switch"') == 2
+    client.delete(f"{FLAGS}/a")
+    archived = Visitor(client).see("/flags?state=archived").text
+    assert 'role="switch"' not in archived and "archived" in archived
 
 
 def test_usage_in_the_list(client: AppClient) -> None:
@@ -192,7 +188,10 @@ def test_who_asked(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_changed_last(client: AppClient) -> None:
-    """The page of a flag has its last events as sentences, with the way and the token, and links to all of them."""
+    """The page of a flag has its last events as sentences, with the way and the token, and links to all of them.
+
+    Where its events are deleted by their age, the page says so.
+    """
     for enabled in ("on", "off") * 3:
         assert client.post(f"{FLAGS}/a/environments/development/{enabled}").status == 200
     visitor = Visitor(client, VIEWER_SECRET)
@@ -205,10 +204,6 @@ def test_what_changed_last(client: AppClient) -> None:
     page = visitor.see("/flags/a").text
     assert f'<a href="/ui/history?feature=a">All {flag["events"]} events of this flag</a>' in page
     assert "<bdi>boss switched a off in development</bdi>" in page and " · api with " in page
-
-
-def test_a_flag_without_events(client: AppClient) -> None:
-    """Where its events are deleted by their age, the page says so."""
     with client.server.store.writing(None) as tx:
         tx.db.exec_driver_sql("DELETE FROM events")
     assert "No event of this flag is kept." in Visitor(client).see("/flags/a").text

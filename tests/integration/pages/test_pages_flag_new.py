@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from support.flagservers import VIEWER_SECRET
-from support.page_forms import PageClient, PageForm, read_wrong
+from support.page_forms import HOSTILE, PageClient, PageForm, read_wrong
 from support.processes import Answer
 
 FLAG = "/api/admin/projects/default/features/mine"
-HOSTILE = "<script>alert(1)</script>\"'&"
 GIVEN: dict[str, Any] = {
     "projects": [{"id": "other", "name": HOSTILE}],
     "features": [{"name": "taken"}],

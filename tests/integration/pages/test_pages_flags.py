@@ -15,9 +15,8 @@ from flagsvc.server.pages.page import SITE
 from flagsvc.server.store.resources.usage import UsageCount, add_counts
 from flagsvc.server.store.schema import feature_environments as states
 from support.flagservers import USER_SECRET, VIEWER_SECRET, AppClient, app_client
-from support.page_scene import SAME_ORIGIN, Visitor
+from support.page_forms import HOSTILE, SAME_ORIGIN, Visitor
 
-HOSTILE = "<script>alert(1)</script>\"'&"
 STRATEGY = {
     "name": "flexibleRollout",
     "title": HOSTILE,
@@ -235,20 +234,16 @@ def test_an_address_tells_no_false_news(client: AppClient, visitor: Visitor) -> 
         assert 'class="done"' not in page and "Undo" not in page
 
 
-def test_undo_in_production_asks_too(visitor: Visitor) -> None:
-    """The way back of a switch in a protected environment is a question."""
-    place = visitor.send("/flags/new/production/off").headers["location"].removeprefix("/ui")
-    action = place.partition("=")[2]
-    assert f'<form method="get" action="/ui/history/actions/{action}/undo">' in visitor.see(place).text
-    assert "switched new off in production" in visitor.see(f"/history/actions/{action}/undo").text
-
-
 def test_a_protected_environment_asks_first(visitor: Visitor) -> None:
-    """Its switch leads to a question that says what will happen."""
+    """Its switch leads to a question that says what will happen. The way back of the switch is a question, too."""
     assert 'action="/ui/flags/new/production/switch"' in visitor.see("/flags/new").text
     asked = visitor.see("/flags/new/production/switch").text
     assert "Switch new off in production?" in asked and "25 % by userId" in asked and "All of them lose it." in asked
     assert "everyone" in visitor.see("/flags/plain/production/switch").text
+    place = visitor.send("/flags/new/production/off").headers["location"].removeprefix("/ui")
+    action = place.partition("=")[2]
+    assert f'<form method="get" action="/ui/history/actions/{action}/undo">' in visitor.see(place).text
+    assert "switched new off in production" in visitor.see(f"/history/actions/{action}/undo").text
 
 
 def test_what_is_not_there(visitor: Visitor) -> None:

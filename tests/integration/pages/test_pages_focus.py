@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from support.browser import Browser, browser
+from support.browser import Browser, browser, check_page
 from support.flagservers import OurFlagServer
-from support.page_faults import check_page
 from support.person import sign_in
 
 pytestmark = pytest.mark.programs
@@ -105,7 +104,6 @@ def test_what_saves_stays_in_view(server: OurFlagServer, page: Browser) -> None:
 
 LIST = "[role=switch][aria-label='a in {}']"
 QUESTION = "main form .main"
-NOTICE = "document.querySelector('#notice .done') !== null"
 MOVE, FAVOURITE, ORDER = "[action$='/move'] [value={}]", "[action$='/favourites'] button", "[formaction$='/{}/down']:enabled"
 CASES = {
     "the list": ("/flags", [LIST.format("development")], LIST.format("development")),

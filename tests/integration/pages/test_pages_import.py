@@ -9,10 +9,9 @@ import pytest
 
 from support.batch_scene import feature, place, strategy, variant
 from support.flagservers import ADMIN_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient
+from support.page_forms import HOSTILE, PageClient
 
 FEATURES = "/api/admin/projects/default/features"
-HOSTILE = "<script>alert(1)</script>\"'&"
 GIVEN: dict[str, Any] = {
     "projects": [{"id": "default", "name": "Default"}, {"id": "other", "name": HOSTILE}],
     "features": [{"name": "a", "description": "old"}, {"name": "gone", "archived": True}, {"name": "theirs", "project": "other"}],

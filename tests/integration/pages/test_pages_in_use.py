@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from support.balancers import nginx_as
-from support.browser import Browser, browser
+from support.browser import LOOKS, Browser, browser, check_page
 from support.flagservers import BACKEND_SECRET, FILE, OurFlagServer, our_flag_server
-from support.page_faults import LOOKS, check_page
 from support.person import Person, Way, sign_in
 from support.processes import ask, flagsvc, running
 

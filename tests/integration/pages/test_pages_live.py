@@ -15,7 +15,7 @@ from flagsvc.server.api.pollers import KEPT_COMMITS, Commit
 from flagsvc.testing import FakeClock
 from support.aio import until
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, USER_SECRET, AppClient
-from support.page_scene import Visitor, pass_time
+from support.page_forms import Visitor, pass_time
 from support.processes import Answer
 
 GIVEN = {"features": [{"name": "a"}]}

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from flagsvc.pages.templates import segment
-from support.browser import Browser, browser
+from support.browser import LOOKS, Browser, browser, faults_of
 from support.desk_scene import DOCUMENT, HOSTILE
-from support.page_faults import LOOKS, faults_of
 from support.processes import Proxy, answers, ask, free_port, our_proxy
 from support.waiting import wait_until
 

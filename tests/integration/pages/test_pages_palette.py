@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from flagsvc.server.pages.palette import MOST_FLAGS
-from support.browser import Browser, browser
+from support.browser import Browser, browser, check_page
 from support.flagservers import USER_SECRET, VIEWER_SECRET, AppClient, OurFlagServer
-from support.page_faults import check_page
-from support.page_scene import Visitor
+from support.page_forms import Visitor
 from support.person import sign_in
 
 HOSTILE = "<img src=x onerror=alert(1)>"

@@ -11,11 +11,9 @@ import pytest
 
 from flagsvc.server.store.resources import identities, users
 from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient, read_secret, require_kept
-from support.page_scene import Visitor
+from support.page_forms import HOSTILE, PageClient, Visitor, read_secret, require_kept
 
 API = "/api/admin/user-admin"
-HOSTILE = "<script>alert(1)</script>\"'&"
 GIVEN: dict[str, Any] = {
     "users": [{"name": "owner", "rootRole": "viewer", "projectRoles": [{"project": "default", "role": "owner"}]}]
 }

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from support.flagservers import EDITOR_SECRET
-from support.page_forms import PageClient
+from support.page_forms import HOSTILE, PageClient
 
 API = "/api/admin/projects"
-HOSTILE = "<script>alert(1)</script>\"'&"
 OWNER_SECRET, MEMBER_SECRET = "user:secret-of-an-owner", "user:secret-of-a-member"
 GIVEN: dict[str, Any] = {
     "users": [

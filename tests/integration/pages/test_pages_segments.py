@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient
+from support.page_forms import HOSTILE, PageClient
 
 API = "/api/admin/segments"
 STRATEGIES = "/api/admin/projects/default/features/a/environments/development/strategies"
-HOSTILE = "<script>alert(1)</script>\"'&"
 OWNER_SECRET = "user:secret-of-an-owner"
 GIVEN: dict[str, Any] = {
     "users": [{"name": "owner", "rootRole": "viewer", "projectRoles": [{"project": "other", "role": "owner"}]}],

@@ -15,8 +15,7 @@ from flagsvc.server.store.keyring import IDLE_S
 from flagsvc.server.store.resources import sessions
 from flagsvc.testing import FakeClock
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client
-from support.page_forms import read_forms
-from support.page_scene import SAME_ORIGIN, Visitor, pass_time
+from support.page_forms import SAME_ORIGIN, Visitor, pass_time, read_forms
 
 CLOCK = FakeClock
 DAY_S = 24 * 3600.0

@@ -13,7 +13,7 @@ from flagsvc.server.sign_in.ways import SignInWays, UserHeader
 from flagsvc.server.store.resources import identities, users
 from support import processes
 from support.flagservers import AppClient, app_client
-from support.page_scene import COOKIE, Visitor
+from support.page_forms import COOKIE, Visitor
 
 PROXY, ELSEWHERE = "10.1.2.3", "203.0.113.7"
 NETWORKS = ("10.0.0.0/8",)

@@ -17,9 +17,8 @@ from flagsvc.server.store.resources.identities import HEADER, Person, account_id
 from flagsvc.server.store.schema import identities as identities_table
 from flagsvc.server.store.texts import utf16_length
 from support.flagservers import app_client
-from support.page_scene import Visitor
-from support.provider import SECRET
-from support.provider_scene import RULES, URL, Scene, provider_scene, settings_of
+from support.page_forms import Visitor
+from support.provider import RULES, SECRET, URL, Scene, provider_scene, settings_of
 from support.waiting import wait_until
 
 

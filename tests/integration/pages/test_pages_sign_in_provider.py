@@ -27,9 +27,8 @@ from flagsvc.server.store.resources import identities, users
 from flagsvc.testing import FakeClock
 from support import processes
 from support.flagservers import app_client
-from support.page_scene import Visitor, pass_time
-from support.provider import SECRET, running_provider
-from support.provider_scene import URL, Scene, keep, settings_of
+from support.page_forms import Visitor, pass_time
+from support.provider import SECRET, URL, Scene, keep, running_provider, settings_of
 
 
 def test_a_person_signs_in(scene: Scene) -> None:

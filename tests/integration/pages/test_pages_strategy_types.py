@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.page_forms import PageClient
+from support.page_forms import HOSTILE, PageClient
 
 API = "/api/admin/strategies"
-HOSTILE = "<script>alert(1)</script>\"'&"
 HOURS = "/ui/strategy-types/hours"
 GIVEN: dict[str, Any] = {
     "features": [{"name": "a"}],

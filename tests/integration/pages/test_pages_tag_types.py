@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.page_forms import PageClient
+from support.page_forms import HOSTILE, PageClient
 
 API = "/api/admin/tag-types"
-HOSTILE = "<script>alert(1)</script>\"'&"
 TEAM = "/ui/tag-types/team"
 GIVEN: dict[str, Any] = {"features": [{"name": "a"}], "tagTypes": [{"name": "team", "description": HOSTILE}]}
 

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient, read_secret, require_kept
+from support.page_forms import HOSTILE, PageClient, read_secret, require_kept
 from support.processes import Answer
 
 API = "/api/admin/api-tokens"
-HOSTILE = "<script>alert(1)</script>\"'&"
 OWNER_SECRET = "user:secret-of-an-owner"
 GIVEN: dict[str, Any] = {
     "users": [{"name": "owner", "rootRole": "viewer", "projectRoles": [{"project": "other", "role": "owner"}]}],

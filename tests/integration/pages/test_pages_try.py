@@ -13,10 +13,9 @@ from flagsvc.engine.hashing import STRATEGY_SEED, Identifier, Prefix
 from flagsvc.server.pages import tryout
 from flagsvc.server.store.documents import MOST_UNFOLDED, UnfoldedDocuments
 from support.flagservers import BACKEND_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient
+from support.page_forms import HOSTILE, PageClient
 
 FEATURES = "/api/admin/projects/default/features"
-HOSTILE = "<script>alert(1)</script>\"'&"
 BOTH = [("environment", "development"), ("environment", "production")]
 GROUP = Prefix("a", STRATEGY_SEED, False)
 USER = next(user for user in map(str, range(100)) if GROUP.bucket(Identifier(user, False), 100) <= 30)

@@ -14,11 +14,10 @@ from flagsvc.server.webhooks.reach import Reach
 from flagsvc.server.webhooks.recipes import RECIPES
 from flagsvc.server.webhooks.trials import Trials
 from support.flagservers import EDITOR_SECRET, USER_SECRET
-from support.page_forms import PageClient
+from support.page_forms import HOSTILE, PageClient
 from support.receivers import ADDONS, add_flags, add_webhook, receiving, sending, states
 from support.waiting import wait_until
 
-HOSTILE = "<script>alert(1)</script>\"'&"
 ONE = "/ui/webhooks/1"
 URL = "https://hooks.example.com/secret-path"
 SECRETS = {"authorization": "Bearer secret-value", "signingSecret": "secret-of-the-signature"}

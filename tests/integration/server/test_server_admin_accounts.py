@@ -12,7 +12,7 @@ from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import identities, users
 from flagsvc.server.store.resources.identities import HEADER, Person, account_id
 from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client
-from support.page_scene import COOKIE, Visitor
+from support.page_forms import COOKIE, Visitor
 
 USERS = "/api/admin/user-admin"
 BOSS, READER = 1, 3

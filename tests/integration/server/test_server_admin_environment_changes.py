@@ -115,16 +115,12 @@ REFUSED = (
 
 
 def test_what_cannot_be_created(client: AppClient) -> None:
-    """The error gives the reason, and nothing is created."""
+    """The error gives the reason, and nothing is created. The check of a name answers as the creation would."""
     for body, status, text in REFUSED:
         answer = client.post(URL, body)
         assert (answer.status, answer.json()["details"][0]["message"][: len(text)]) == (status, text)
         assert len(client.get(URL).json()["environments"]) == 3
         assert recorded(client) == []
-
-
-def test_checking_a_name(client: AppClient) -> None:
-    """The check answers as the creation would."""
     assert client.post(f"{URL}/validate", {"name": "staging"}).status == 200
     assert client.post(f"{URL}/validate", {"name": "production"}).status == 409
     assert client.post(f"{URL}/validate", {"name": "a b"}).status == 400

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from flagsvc.server.api.admin import context_fields, segments, strategy_types, tag_types, tags
-from support.admin_call_rows import STRATEGIES
 from support.flagservers import EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client
-from support.server_pair import GIVEN, MEMBER_SECRET, OWNER_SECRET, OurServer
+from support.server_pair import GIVEN, MEMBER_SECRET, OWNER_SECRET, STRATEGIES, OurServer
 
 pytestmark = pytest.mark.one_database
 

@@ -17,7 +17,7 @@ from flagsvc.server.store.keyring import IDLE_S
 from flagsvc.server.store.resources import sessions
 from flagsvc.testing import FakeClock
 from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, our_flag_server
-from support.page_scene import Visitor, pass_time
+from support.page_forms import Visitor, pass_time
 from support.processes import Answer, ask
 from support.provider import CLIENT, SECRET, running_provider
 

@@ -12,7 +12,7 @@ from sqlalchemy import update
 from flagsvc.server.store.resources.strategies import MAX_STRATEGIES
 from flagsvc.server.store.schema import events
 from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient
-from support.page_scene import Visitor
+from support.page_forms import Visitor
 
 pytestmark = pytest.mark.one_database
 

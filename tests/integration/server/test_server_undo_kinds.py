@@ -21,9 +21,9 @@ from flagsvc.server.store.schema import METADATA
 from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.seed.wanted import make_wanted
 from flagsvc.server.store.timestamps import format_time
-from support.admin_call_rows import Step, delete, filled, post, put
 from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient, app_client
 from support.processes import scratch
+from support.server_pair import Step, delete, filled, post, put
 
 PRODUCTION_SECRET = "*:production.backend-secret-of-tests"
 P = "/api/admin/projects/default"

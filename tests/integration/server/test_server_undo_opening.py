@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.flagservers import BACKEND_SECRET, AppClient, app_client
-from support.page_scene import Visitor
+from support.page_forms import Visitor
 
 pytestmark = pytest.mark.one_database
 

@@ -2,6 +2,7 @@
 
 Inserting rows that may be there already.
 Settings of connections: a lost PostgreSQL server is noticed, and a locked SQLite file is waited for.
+What a store tells about its transactions. The statements of traced work are spans: their kind, never their text or values.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ import asyncio
 import json
 import sqlite3
 import threading
+from random import Random
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, insert, select, text
+from sqlalchemy import delete, insert, literal, select, text
 
 from flagsvc.core.errors import DatabaseError
+from flagsvc.core.tracing import Tracer, running
 from flagsvc.server.store.connections import LOCK_TIMEOUT_S, RETRY_S, enable_wal
 from flagsvc.server.store.engines import database_url, load_json, make_engine
 from flagsvc.server.store.postgresql import arguments, read_url
 from flagsvc.server.store.schema import events, segments, state
 from flagsvc.server.store.store import Store, open_store
+from flagsvc.server.store.traced_statements import operation_of, trace_statements
 from flagsvc.server.store.upsert import chunks, insert_into, upsert
 from flagsvc.testing import FakeClock, RecordingLog
 
@@ -196,3 +200,62 @@ def test_a_file_that_cannot_be_used_is_not_waited_for() -> None:
     with pytest.raises(sqlite3.OperationalError):
         enable_wal(Refusing(1, sqlite3.SQLITE_READONLY), slept.append)  # type: ignore[arg-type]
     assert slept == []
+
+
+def test_figures(database_url: str) -> None:
+    """Commits count by kind, with the wait of each change. What is rolled back is none; what the database fails is an error."""
+    store = open_store(database_url, FakeClock(), RecordingLog())
+    try:
+        before = dict(store.figures.commits)
+        with store.writing(None), pytest.raises(DatabaseError), store.reading() as tx:
+            tx.db.execute(text("SELECT nothing FROM nowhere"))
+        with store.recording():
+            pass
+        with store.dry_run(None):
+            pass
+        with pytest.raises(KeyError), store.writing(None):
+            raise KeyError
+        grown = {kind: number - before[kind] for kind, number in store.figures.commits.items()}
+        assert grown == {"change": 1, "record": 1}
+        assert (sum(store.figures.turns.counts), store.figures.errors, store.figures.waiting) == (3, 1, 0)
+        with store.reading():
+            assert store.pool.checkedout() == 1 <= store.pool.size()
+    finally:
+        store.close()
+
+
+def test_the_statements_of_a_transaction(store: Store) -> None:
+    """Each statement within traced work has a span within the span of its transaction. A failed statement has the kind of its
+    failure.
+
+    Without a present span there is none.
+    """
+    tracer = Tracer(Random(1), 1.0, follows_parent=True, room=100, batch=100, on_batch=lambda: None)
+    trace_statements(store.engine)
+    with store.reading() as tx:
+        tx.db.execute(select(literal("marked")))
+    assert tracer.take() == []
+    with running(tracer.begin("work")), store.reading() as tx:
+        tx.db.execute(select(literal("marked")))
+    system = store.engine.dialect.name
+    statement, transaction, work = tracer.take()[-3:]
+    assert (statement.name, statement.parent, transaction.parent) == (f"SELECT {system}", transaction.id, work.id)
+    assert statement.attributes == {"db.system.name": system, "db.operation.name": "SELECT"} and not statement.error
+
+    def fail() -> None:
+        with running(tracer.begin("work")), store.reading() as tx:
+            tx.db.execute(text("SELECT marked FROM nowhere"))
+
+    with pytest.raises(DatabaseError):
+        fail()
+    failed = next(span for span in tracer.take() if span.name == f"SELECT {system}")
+    assert failed.error and "marked" not in str(vars(failed))
+
+
+@pytest.mark.parametrize(
+    ("statement", "operation"),
+    [(" select 1", "SELECT"), ("INSERT INTO a", "INSERT"), ("WITH a AS", "WITH"), ("PRAGMA x", "OTHER"), ("", "OTHER")],
+)
+def test_the_kind_of_a_statement(statement: str, operation: str) -> None:
+    """The kind is one of a few words."""
+    assert operation_of(statement) == operation

@@ -50,7 +50,7 @@ PLAIN = {"type": "release", "description": None, "stale": False, "impressionData
 
 
 def test_a_feature_is_created_in_the_target(scene: Scene) -> None:
-    """The feature is created in the target project, not in the entry's; it is in every environment of the project, and off."""
+    """The feature is created in the target project, not in the entry's; in each environment of that project alone, and off."""
     ignored = {"project": "other", "createdAt": "2020-01-01T00:00:00Z", "environments": [{"name": "production", "enabled": True}]}
     scene.load(body(features=[feature("new", **RICH, **ignored)]), EDITOR)
     assert shown(scene, "new") == {"name": "new", "project": "default", **RICH, "archived": False}
@@ -60,12 +60,8 @@ def test_a_feature_is_created_in_the_target(scene: Scene) -> None:
         row = tx.db.execute(select(features).where(features.c.name == "new")).one()
         assert row.created_by == "writer"
         assert row.created_at.year > 2020
-
-
-def test_a_project_may_have_some_environments(scene: Scene) -> None:
-    """A new feature is in the environments of its project alone."""
-    scene.load(body("production", "narrow", features=[feature("new")]))
-    states = scene.export(features=["new"], environment="")["featureEnvironments"]
+    scene.load(body("production", "narrow", features=[feature("narrow-new")]))
+    states = scene.export(features=["narrow-new"], environment="")["featureEnvironments"]
     assert [each["environment"] for each in states] == ["production"]
 
 
@@ -270,7 +266,10 @@ def test_context_fields_are_created(scene: Scene) -> None:
 
 
 def test_context_fields_that_cannot_be(scene: Scene) -> None:
-    """Each failure has its status and message, and stores nothing; a repeated new name is a 409."""
+    """Each failure has its status and message, and stores nothing; a repeated new name is a 409.
+
+    A context field of a project cannot be imported into a project that does not exist.
+    """
     for fields, status, words in [
         ([{"name": "a b"}], 400, '"name" must be URL friendly. You provided "a b".'),
         ([{"name": ""}], 400, '"name" is not allowed to be empty.'),
@@ -285,10 +284,6 @@ def test_context_fields_that_cannot_be(scene: Scene) -> None:
     ]:
         found = scene.refusal(body(contextFields=fields))
         assert (found.status, found.details[0]["message"].startswith(words)) == (status, True), fields
-
-
-def test_a_field_of_a_project_that_is_not_there(scene: Scene) -> None:
-    """A context field of a project cannot be imported into a project that does not exist."""
     found = scene.refusal(body(project="nowhere", contextFields=[{"name": "f", "project": "x"}]))
     assert (found.status, found.message) == (404, "Could not find project with id nowhere")
 
@@ -299,16 +294,15 @@ def links_of(scene: Scene, name: str) -> list[tuple[str, str | None]]:
 
 
 def test_links_are_replaced_where_they_are_named(scene: Scene) -> None:
-    """The links of a feature that `links` names are replaced, in order and with normalised addresses; others stay."""
+    """The links of a feature that `links` names are replaced, in order and with normalised addresses; others stay.
+
+    A feature whose entry has no links loses its links; such an entry may name a missing feature.
+    """
     scene.load(body(links=[linked("here", {"url": "old.com"}), linked("too", {"url": "kept.com"})]))
     wanted = [linked("here", {"url": "b.com/", "title": "b"}, {"url": "a.com?utm_source=x", "title": ""})]
     scene.load(body(features=[feature("too")], links=wanted))
     assert links_of(scene, "here") == [("https://b.com", "b"), ("https://a.com", None)]
     assert links_of(scene, "too") == [("https://kept.com", None)]
-
-
-def test_an_empty_entry_takes_links_away(scene: Scene) -> None:
-    """A feature whose entry has no links loses its links; such an entry may name a missing feature."""
     scene.load(body(links=[linked("here", {"url": "old.com"})]))
     scene.load(body(links=[linked("here"), linked("nobody")]))
     assert links_of(scene, "here") == []

@@ -51,23 +51,22 @@ def state_of(scene: Scene, name: str, environment: str = "development") -> Json:
 
 
 def test_strategies_are_replaced_in_the_environment(scene: Scene) -> None:
-    """In the target environment the data set's features lose their old strategies; other environments and features keep theirs."""
+    """In the target environment the data set's features lose their old strategies, also if they get no new ones.
+
+    Other environments and features keep their strategies.
+    """
     scene.load(body(features=[feature("here")], featureStrategies=[strategy("here", title=name) for name in "xyz"]))
     assert [each["title"] for each in strategies_of(scene, "here")] == ["x", "y", "z"]
     assert [each["title"] for each in strategies_of(scene, "here", "production")] == [None]
     assert len(strategies_of(scene, "too")) == 1
+    scene.load(body(features=[feature("here")]))
+    assert strategies_of(scene, "here") == []
 
 
 def test_strategies_of_others_are_added(scene: Scene) -> None:
     """A stored feature that is not in the data set keeps its strategies; the new ones come behind them."""
     scene.load(body(featureStrategies=[strategy("too", title="added")]))
     assert [each["title"] for each in strategies_of(scene, "too")] == [None, "added"]
-
-
-def test_a_feature_alone_loses_its_strategies(scene: Scene) -> None:
-    """A feature of the data set without strategies loses its strategies."""
-    scene.load(body(features=[feature("here")]))
-    assert strategies_of(scene, "here") == []
 
 
 def test_ids_are_new_and_parameters_complete(scene: Scene) -> None:

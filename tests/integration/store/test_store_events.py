@@ -25,8 +25,8 @@ from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.seed.once import apply_seed_once, create_first_token
 from flagsvc.server.store.store import Store, Tx, open_store
 from flagsvc.testing import FakeClock, RecordingLog
-from support.admin_call_rows import STRATEGIES
-from support.seeded_store import SeededStore
+from support.server_pair import STRATEGIES
+from support.stored_flags import SeededStore
 
 PLACE = strategies.StrategyPlace("default", "web", "development")
 USED = STRATEGIES["used"]

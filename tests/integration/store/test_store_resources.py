@@ -33,9 +33,9 @@ from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.seed.once import missing
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
-from support.admin_call_rows import STRATEGIES
 from support.planting import plant
-from support.seeded_store import ACTOR, SeededStore
+from support.server_pair import STRATEGIES
+from support.stored_flags import ACTOR, SeededStore
 
 HERE = {"project": "default", "environment": "development"}
 

@@ -71,7 +71,8 @@ def test_files(arguments: tuple[str, ...], read: Any, run: Flagsvc, tmp_path: Pa
 
 
 def test_an_existing_file(run: Flagsvc, admin: FakeAdmin, tmp_path: Path) -> None:
-    """An existing file is replaced only with --force, and keeps its mode. Without --force no request is sent."""
+    """An existing file is replaced only with --force, and keeps its mode. Without --force no request is sent. --force on a symbolic
+    link replaces the target file, not the link."""
     path = tmp_path / "a.json"
     path.write_text("mine")
     path.chmod(0o640)
@@ -80,14 +81,10 @@ def test_an_existing_file(run: Flagsvc, admin: FakeAdmin, tmp_path: Path) -> Non
     assert path.read_text() == "mine" and admin.asked == []
     assert run("--project", "shop", "--output", "a.json", "--force").code == 0
     assert json.loads(path.read_text()) == RESULT and path.stat().st_mode & 0o777 == 0o640
-
-
-def test_a_link_stays_one(run: Flagsvc, tmp_path: Path) -> None:
-    """--force on a symbolic link replaces the target file, not the link."""
     (tmp_path / "target.json").write_text("{}")
-    (tmp_path / "a.json").symlink_to("target.json")
-    assert run("--project", "shop", "--output", "a.json", "--force").code == 0
-    assert (tmp_path / "a.json").is_symlink() and json.loads((tmp_path / "target.json").read_text()) == RESULT
+    (tmp_path / "link.json").symlink_to("target.json")
+    assert run("--project", "shop", "--output", "link.json", "--force").code == 0
+    assert (tmp_path / "link.json").is_symlink() and json.loads((tmp_path / "target.json").read_text()) == RESULT
 
 
 @pytest.mark.parametrize(

@@ -73,13 +73,9 @@ missing permission: You are missing
 
 
 def test_plain_lines_in_a_pipe(ask: Flagsvc, admin: FakeAdmin) -> None:
-    """In a pipe every item is on its own line, without colours and control characters."""
+    """In a pipe every item is on its own line, without colours and control characters. Long lines are not wrapped."""
     admin.say("validate", 200, ITEMS)
     assert ask() == (1, PLAIN.format(url=admin.url), "")
-
-
-def test_long_items_are_not_wrapped(ask: Flagsvc, admin: FakeAdmin) -> None:
-    """In a pipe, long lines are not wrapped."""
     name = "n" * 250
     admin.say("validate", 200, NOTHING | {"warnings": [{"message": "m " * 200, "affectedItems": [name] * 300}]})
     called = ask(env={"COLUMNS": "40"})

@@ -1,4 +1,7 @@
-"""What browsers report: it is in the usage of the flag, and nothing that a page makes up or that tells users apart is stored."""
+"""What browsers report: it is in the usage of the flag, and nothing that a page makes up or that tells users apart is stored.
+
+Flags that OpenFeature providers ask for one at a time are counted by the flag server itself (decision 0035).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
+from unittest.mock import AsyncMock
 
 import pytest
 from sqlalchemy import event, select
@@ -16,13 +20,14 @@ from sqlalchemy.exc import OperationalError
 
 from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.frontend import report_store
+from flagsvc.frontend.contract import FlagCounter
 from flagsvc.frontend.report_store import APP_NAME, SEEN_INTERVAL_S, WRITE_INTERVAL_S, FrontendReport, ReportStore, unavailable
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reports import ReportedUsage
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.server.store.resources.applications import Registration, register
 from flagsvc.server.store.schema import METADATA, application_instances
-from flagsvc.testing import FakeClock
+from flagsvc.testing import FakeClock, RecordingLog
 from support.flagservers import FRONTEND_SECRET, AppClient, app_client
 
 SHOP_SECRET = "shop:development.secret-of-a-page"
@@ -195,16 +200,12 @@ def test_reports_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_one_report_does_not_spoil_those_beside_it(tmp_path: Path) -> None:
-    """A name that a database cannot hold is stored as far as it can, because one transaction stores the reports of many."""
+    """A name that a database cannot hold is stored as far as it can, because one transaction stores the reports of many. What
+    cannot be read costs only itself: the other flags and variants of a report count, and a metric counts what is left out."""
     with app_client(str(tmp_path / "flags.db"), given=GIVEN) as client:
         assert report(client, {}, appName="") == 400
         assert report(client, {}, appName="a\0b") == report(client, {}, appName="a" * 256) == 200
         assert stored_names(client) == {"a\ufffdb", "a" * 255}
-
-
-def test_what_cannot_be_read_costs_only_itself(tmp_path: Path) -> None:
-    """The other flags and variants of a report count, and a metric counts what is left out."""
-    with app_client(str(tmp_path / "flags.db"), given=GIVEN) as client:
         counted = {"on": {"yes": 2, "variants": {"green": "2", "red": -1}}, "basket": {"yes": -1}, "gone": None}
         assert report(client, counted) == 200
         assert usage(client, "on") == [("web", 2, 0, {"green": 2})]
@@ -217,3 +218,32 @@ def test_a_database_that_takes_no_changes_is_told() -> None:
     told = unavailable(UnwritableError("the disk is full"))
     assert isinstance(told, HttpError) and told.status == 503
     assert "the disk is full" in str(told.message)
+
+
+ONE, OTHER = ClientToken("backend", "development", ("*",)), ClientToken("frontend", "production", ("shop",))
+
+
+async def pass_a_second(clock: FakeClock, store: AsyncMock, calls: int) -> None:
+    """Let counts be stored that wait, until the store was asked so often."""
+    while store.save.await_count < calls:
+        await clock.advance(1.0)
+        await asyncio.sleep(0)
+
+
+async def test_counts_of_a_second_are_stored_together() -> None:
+    """Each token has a report, with how often a flag was on, off, and had each variant; a failure drops its counts alone."""
+    clock, log, store = FakeClock(), RecordingLog(), AsyncMock(ReportStore)
+    counter = FlagCounter(store, clock, log)
+    for name, variant in (("a", "enabled"), ("a", "disabled"), ("a", "disabled"), ("b", "green")):
+        counter.add(ONE, name, variant)
+    counter.add(OTHER, "a", "enabled")
+    store.save.side_effect = [HttpError(503, "the database is away", []), None]
+    await pass_a_second(clock, store, 2)
+    told = {call.args[0]: (call.args[1].app_name, call.args[1].counts) for call in store.save.await_args_list}
+    of_one = [ReportedUsage("a", 1, 0, {}), ReportedUsage("a", 0, 2, {}), ReportedUsage("b", 1, 0, {"green": 1})]
+    assert told == {ONE: ("ofrep", of_one), OTHER: ("ofrep", [ReportedUsage("a", 1, 0, {})])}
+    assert len(log.at("warn")) == 1
+    store.save.side_effect = None
+    counter.add(ONE, "a", "enabled")
+    await pass_a_second(clock, store, 3)
+    assert store.save.await_args.args[1].counts == [ReportedUsage("a", 1, 0, {})]

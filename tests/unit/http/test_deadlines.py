@@ -139,8 +139,9 @@ async def test_a_present_caller_gets_the_result(gone: Callable[[], Awaitable[boo
     assert complaints == []
 
 
-async def test_work_for_a_caller_that_has_gone_is_cancelled() -> None:
-    """The work is cancelled, also if the waiting task is cancelled."""
+async def test_work_for_a_caller_that_has_gone() -> None:
+    """The work is cancelled, also if the waiting task is cancelled. A future that somebody else has taken over, such as a thread's,
+    is waited for even if the caller has gone."""
     before = asyncio.all_tasks()
     work = Hanging()
     assert await run_until_gone(work.run(), LEAVES) is None
@@ -151,10 +152,6 @@ async def test_work_for_a_caller_that_has_gone_is_cancelled() -> None:
     await asyncio.wait([waiting])
     await until(lambda: asyncio.all_tasks() == before)
     assert waiting.cancelled() and work.cancelled == 2
-
-
-async def test_what_somebody_else_has_taken_over_goes_on() -> None:
-    """A future, such as a thread's, is waited for even if the caller has gone."""
     future = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().call_later(SOON_S, future.set_result, "done")
     assert await run_until_gone(future, LEAVES) == "done"

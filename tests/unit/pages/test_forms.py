@@ -1,13 +1,16 @@
-"""Forms with a file."""
+"""Forms with a file, and lists of values as people paste them."""
 
 from __future__ import annotations
+
+import time
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.http.messages import HttpError
-from flagsvc.pages.forms import MAX_PARTS, find_boundary, parse_multipart
+from flagsvc.pages.forms import MAX_PARTS, as_area, find_boundary, parse_form, parse_multipart, read_values, show_values
 
 TEXTS = st.text(st.characters(exclude_characters="\0\r\ufeff", codec="utf-8")).filter(lambda text: "--mark" not in text)
 NAMES = st.text(st.sampled_from("abc-_."), max_size=10)
@@ -66,3 +69,60 @@ def test_what_is_no_form(body: bytes) -> None:
 def test_boundaries(content_type: str, boundary: str) -> None:
     """Only a form with parts has one."""
     assert find_boundary(content_type) == boundary
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("", []),
+        ("a", ["a"]),
+        (" a , b\n\tc ,,\n\n", ["a", "b", "c"]),
+        ("a\na,a", ["a"]),
+        ('"a, b", c', ["a, b", "c"]),
+        ('"say ""hi"""', ['say "hi"']),
+        ('""', [""]),
+        ('" a "', [" a "]),
+        ('"a" b', ['"a" b']),
+        ('"a', ['"a']),
+        ('a"b', ['a"b']),
+        ('"a\nb"', ["a\nb"]),
+        (r'\"a\rb\\r", "c\r"', ["a\rb\\r", r"c\r"]),
+        (r'\"a" b', [r'\"a" b']),
+        (r"C:\new, \d+", [r"C:\new", r"\d+"]),
+        (f'"{"x," * 1000}"', ["x," * 1000]),
+    ],
+)
+def test_reading(text: str, values: list[str]) -> None:
+    """Values are on lines or separated by commas, without blanks around them; quotes keep all that is inside."""
+    assert read_values(text) == values
+
+
+ODD = st.text(st.sampled_from('ab ,"\n\r\\\t\x0b\x85\u2028é'), max_size=8)
+
+
+@given(st.lists(ODD | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), unique=True))
+def test_what_is_shown_is_read_again(values: list[str]) -> None:
+    """A text that shows values is read as the same values, also after a browser has sent it."""
+    shown = show_values(values)
+    assert read_values(shown) == values
+    sent = urlencode({"values": as_area(shown).replace("\n", "\r\n")})
+    assert read_values("".join(parse_form(sent.encode()).texts("values"))) == values
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '""x\n' * 50_000 + '"' * 50_000,
+        '"' * 200_000 + "x",
+        '"x"",' * 50_000 + '""',
+        '""",' * 50_000 + '"',
+        '\\"x"",' * 50_000,
+        '"a" ' + " " * 200_000 + "x",
+        '"x' + '""' * 100_000 + ",",
+    ],
+)
+def test_a_hostile_text_takes_linear_time(text: str) -> None:
+    """Many quotes that are never closed are read at once."""
+    started = time.monotonic()
+    read_values(text)
+    assert time.monotonic() - started < 5

@@ -79,9 +79,11 @@ def group(root: Path, path: str, text: str) -> None:
     file.write_text(text + "\n")
 
 
-def test_without_groups(unlimited: Path) -> None:
-    """The machine's memory counts."""
+def test_memory_without_groups(unlimited: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine's memory counts, or a limit on the address space where it is less."""
     assert max_connections.available_memory(unlimited, unlimited / "none") > 64 * MB
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (256 * MB, INFINITE))
+    assert max_connections.available_memory(unlimited, unlimited / "none") == 256 * MB
 
 
 def test_of_both_versions_and_up_to_the_root(unlimited: Path) -> None:
@@ -96,12 +98,6 @@ def test_of_both_versions_and_up_to_the_root(unlimited: Path) -> None:
     assert max_connections.available_memory(unlimited, own) == 400 * MB
     group(unlimited, "memory.max", str(300 * MB))
     assert max_connections.available_memory(unlimited, own) == 300 * MB
-
-
-def test_the_address_space(unlimited: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit on it counts too."""
-    monkeypatch.setattr(resource, "getrlimit", lambda which: (256 * MB, INFINITE))
-    assert max_connections.available_memory(unlimited, unlimited / "none") == 256 * MB
 
 
 def test_the_default(monkeypatch: pytest.MonkeyPatch) -> None:

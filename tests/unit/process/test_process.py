@@ -20,7 +20,7 @@ from flagsvc.process.tls import Tls
 from flagsvc.testing import RecordingLog
 from support.apps_options import options
 from support.pki import Authority, written
-from unit.process.test_tls_sockets import Counting
+from unit.process.test_tls import Counting
 
 
 async def no_app(scope: object, receive: object, send: object) -> None:

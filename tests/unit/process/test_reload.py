@@ -79,24 +79,21 @@ async def scene(folder: Path, **more: str) -> AsyncIterator[ReloadScene]:
         yield made
 
 
-async def test_a_file_that_changes(tmp_path: Path) -> None:
-    """New keys are applied together with former ones, and later alone. No key is written anywhere."""
+async def test_a_file_with_other_content_is_read_again(tmp_path: Path) -> None:
+    """Files are looked at, and a new date of the same content is no change: nothing is read again. New keys are applied together
+    with former ones, and later alone. No key is written anywhere.
+    """
     async with scene(tmp_path) as around:
+        for _ in range(3):
+            os.utime(tmp_path / "keys", (1, 1))
+            await around.look()
+        assert around.reads == 0 and around.events == []
         await around.change("keys", "second-key,third-key")
         assert [each.client_keys for each in around.applied] == [("second-key", "third-key", "first-key")]
         await around.clock.advance(60)
         assert [each.client_keys for each in around.applied[1:]] == [("second-key", "third-key")]
         assert ("info", "keys and tokens have changed") in around.events
         assert "-key" not in repr(around.log.lines)
-
-
-async def test_files_that_do_not_change(tmp_path: Path) -> None:
-    """They are looked at, and nothing is read again; a new date of the same content is no change."""
-    async with scene(tmp_path) as around:
-        for _ in range(3):
-            os.utime(tmp_path / "keys", (1, 1))
-            await around.look()
-        assert around.reads == 0 and around.events == []
 
 
 async def test_a_change_before_the_first_look(tmp_path: Path) -> None:

@@ -25,10 +25,9 @@ def test_children_do_not_get_the_variables() -> None:
     assert variables == {"PATH": "/bin"}
 
 
-def test_the_life_of_a_process(tmp_path: Path) -> None:
+async def test_the_life_of_a_process(tmp_path: Path) -> None:
     """The process is ready when it listens. A reload ends when its futures are done, also if a future failed."""
-
-    async def live(told: NotifySocket) -> None:
+    with notify_socket(tmp_path) as told:
         told_to = manager(told)
         told_to.reload([lambda: None])
         assert told.messages() == [], "a process that does not listen yet is not ready after a reload"
@@ -50,9 +49,6 @@ def test_the_life_of_a_process(tmp_path: Path) -> None:
         told_to.tell_stopping()
         told_to.reload([])
         assert told.messages()[-1] == {"STOPPING": "1", "STATUS": STOPPING}
-
-    with notify_socket(tmp_path) as told:
-        asyncio.run(live(told))
 
 
 def test_a_reload_that_outlives_the_service(tmp_path: Path) -> None:
@@ -96,10 +92,10 @@ def test_a_full_socket(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("process", [{}, {"WATCHDOG_PID": str(os.getpid())}])
-def test_the_watchdog_hears_the_loop(tmp_path: Path, process: dict[str, str]) -> None:
+async def test_the_watchdog_hears_the_loop(tmp_path: Path, process: dict[str, str]) -> None:
     """Signs of life come while the loop turns, none while it is blocked, and none after the end."""
-
-    async def live(told: NotifySocket) -> None:
+    tasks = asyncio.all_tasks()
+    with notify_socket(tmp_path) as told:
         async with manager(told, WATCHDOG_USEC="20000", **process) as told_to:
             told_to.tell_listening()
             await until(lambda: told.messages()[2:])
@@ -109,19 +105,13 @@ def test_the_watchdog_hears_the_loop(tmp_path: Path, process: dict[str, str]) ->
                 told.sock.recv(100)  # which blocks the loop for 15 times its interval
             before = len(told.messages())
             await until(lambda: told.messages()[before + 1 :])
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    with notify_socket(tmp_path) as told:
-        asyncio.run(live(told))
+        assert asyncio.all_tasks() == tasks
 
 
 @pytest.mark.parametrize("variables", [{}, {"WATCHDOG_USEC": "soon"}, {"WATCHDOG_USEC": "20000", "WATCHDOG_PID": "1"}])
-def test_no_watchdog(tmp_path: Path, variables: dict[str, str]) -> None:
+async def test_no_watchdog(tmp_path: Path, variables: dict[str, str]) -> None:
     """Without an interval, or with that of another process, there are no signs of life."""
-
-    async def live(told: NotifySocket) -> None:
-        async with manager(told, **variables):
-            assert asyncio.all_tasks() == {asyncio.current_task()} and told.messages() == []
-
+    tasks = asyncio.all_tasks()
     with notify_socket(tmp_path) as told:
-        asyncio.run(live(told))
+        async with manager(told, **variables):
+            assert asyncio.all_tasks() == tasks and told.messages() == []

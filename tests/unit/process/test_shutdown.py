@@ -28,7 +28,10 @@ def time(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_the_time_of_grace(time: list[float]) -> None:
-    """The grace period begins at the first call, which fails readiness once, and lasts its seconds."""
+    """The grace period begins at the first call, which fails readiness once, and lasts its seconds.
+
+    With 0 seconds it is over at once, and readiness still fails.
+    """
     told: list[bool] = []
     grace = ShutdownGrace(5, lambda: told.append(True))
     assert not told and not grace.is_over()
@@ -36,6 +39,7 @@ def test_the_time_of_grace(time: list[float]) -> None:
     assert not grace.is_over() and told == [True]
     time[0] += 0.1
     assert grace.is_over() and told == [True]
+    assert ShutdownGrace(0, lambda: told.append(True)).is_over() and told == [True] * 2
 
 
 ENDINGS = {
@@ -56,12 +60,6 @@ def test_it_says_how_long_it_takes(case: tuple[signal.Signals, int]) -> None:
     grace.receive_signal(signal.SIGTERM)
     grace.is_over()
     assert said == [ENDINGS[case]]
-
-
-def test_no_time_of_grace(time: list[float]) -> None:
-    """Without a grace period it is over at once, and readiness still fails."""
-    told: list[bool] = []
-    assert ShutdownGrace(0, lambda: told.append(True)).is_over() and told == [True]
 
 
 @pytest.mark.parametrize(

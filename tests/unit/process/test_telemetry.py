@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -112,7 +111,7 @@ def work(on: Telemetry, *names: str) -> None:
         span.end()
 
 
-def test_the_end_exports_what_waits() -> None:
+async def test_the_end_exports_what_waits() -> None:
     """Spans go in batches, and the last reading of the metrics goes, too."""
     senders = FakeSenders()
     on = Telemetry(replace(SETTINGS, batch=4), senders, RecordingLog())
@@ -120,12 +119,9 @@ def test_the_end_exports_what_waits() -> None:
     async def gather() -> list[Measured]:
         return ROWS
 
-    async def run() -> None:
-        async with on, MetricsReader(on, gather):
-            work(on, "a", "b", "c")
-            assert senders.sent == []
-
-    asyncio.run(run())
+    async with on, MetricsReader(on, gather):
+        work(on, "a", "b", "c")
+        assert senders.sent == []
     assert sorted(senders.sent, key=str) == [["a", "b", "c"], "metrics"] and senders.is_closed
     assert on.spans.dropped == {SPANS: 0, METRICS: 0}
 
@@ -151,21 +147,16 @@ def test_what_a_collector_does_not_take_is_dropped_and_counted(trouble: bool | E
     assert "secret" not in str(log.lines)
 
 
-def test_a_silent_collector_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_collector_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The end waits for at most FLUSH_S, and gives up what is being sent."""
     monkeypatch.setattr(telemetry, "FLUSH_S", 0.1)
     senders = FakeSenders()
     senders.may_answer.clear()
     on = Telemetry(SETTINGS, senders, RecordingLog())
-
-    async def run() -> float:
-        async with on:
-            work(on, "a", "b")
-            began = time.monotonic()
-        return time.monotonic() - began
-
-    took = asyncio.run(run())
-    assert took < 20 and senders.is_closed and senders.sent == []
+    async with on:
+        work(on, "a", "b")
+        began = time.monotonic()
+    assert time.monotonic() - began < 20 and senders.is_closed and senders.sent == []
     senders.may_answer.set()
     on._thread.join(20)
     assert senders.sent == [["a", "b"]]

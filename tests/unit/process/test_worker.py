@@ -1,27 +1,44 @@
-"""The environments of a worker: as the parent tells them, with their keys and configurations."""
+"""The environments of a worker, as the parent tells them: with their keys, configurations and tokens.
+
+The start of a worker's process: the same options, no visible secret, and nothing that only this process can use.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+import signal
+import socket
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from flagsvc import ConfigurationError
 from flagsvc.core.errors import ExtensionError
 from flagsvc.engine.compile import compile_document
 from flagsvc.http.messages import Response
 from flagsvc.process.worker import ToldGenerations
-from flagsvc.process.worker_start import portable_options
+from flagsvc.process.worker_start import BLOCKED_SIGNALS, PARENT_ONLY, block_signals, portable_options, read_portable, start_worker
 from flagsvc.proxy.configuration import ConfigurationDocument
 from flagsvc.proxy.generations.setup import make_setup
+from flagsvc.proxy.tokens import Admission, TokenScope
+from flagsvc.proxy.workers import messages
+from flagsvc.proxy.workers.channel import Channel, connect_channel
 from flagsvc.proxy.workers.link import ParentLink
 from flagsvc.proxy.workers.messages import EnvironmentOptions, Welcome
 from flagsvc.settings.options import ProxyOptions
-from flagsvc.testing import RecordingLog, turns
+from flagsvc.settings.table import BY_NAME
+from flagsvc.testing import MemoryStore, RecordingLog, turns
+from support.aio import until
+from support.apps_options import options as usual
 from support.evaluating import feature
-from unit.proxy.generation_scene import ask
+from support.option_samples import SAMPLES
+from support.settings_samples import needed
+from unit.proxy.generation_scene import ask, begin
 
 
 def told(number: int, name: str, *, ready: bool = False, **given: Any) -> EnvironmentOptions:
@@ -173,3 +190,155 @@ async def test_an_environment_that_goes_during_the_start(gone: int, early: bool)
     assert not waiting.done()
     worker.serve(1 - gone, "left")
     await waiting
+
+
+TOKEN = "*:development.caller"
+LOOKS_UP: dict[str, Any] = {"token_validation": "upstream", "flagsvc_url": "https://one.example/api"}
+DEVELOPMENT: dict[str, Any] = {**LOOKS_UP, "flagsvc_api_token": "*:development.s"}
+PRODUCTION: dict[str, Any] = {**LOOKS_UP, "flagsvc_api_token": "*:production.s"}
+
+
+class Worker(Beginning):
+    """A worker with a parent that says what it is told to."""
+
+    def __init__(self, *first: messages.EnvironmentOptions) -> None:
+        super().__init__(*first)
+        self.questions: list[messages.TokenQuestion] = []
+        self.parent: Channel[messages.WorkerMessage] = Channel(messages.decode_worker_message, self.take)
+
+    def take(self, message: messages.WorkerMessage, body: bytes) -> None:
+        if isinstance(message, messages.TokenQuestion):
+            self.questions.append(message)
+
+    async def question(self, number: int = 1) -> messages.TokenQuestion:
+        """Return a question of the worker, the first or a later one."""
+        await until(lambda: len(self.questions) >= number)
+        return self.questions[number - 1]
+
+    async def request(self) -> tuple[int, list[str]]:
+        """Return the status for the token, and the flags that it sees."""
+        answer = begin(self.generations.entrance, key=TOKEN)
+        return outcome(answer if isinstance(answer, Response) else await answer)
+
+
+@asynccontextmanager
+async def worker(*first: messages.EnvironmentOptions) -> AsyncIterator[Worker]:
+    """Run a worker with these environments until the block ends."""
+    made = Worker(*first)
+    here, there = socket.socketpair()
+    await connect_channel(here, made.parent)
+    await connect_channel(there, made.link.channel)
+    made.told.start()
+    made.link.start(made.generations.sources, Mock())
+    try:
+        yield made
+    finally:
+        await made.link.stop()
+        made.parent.close()
+
+
+def opened(question: messages.TokenQuestion, environment: int) -> messages.TokenAnswer:
+    """Return the answer that the token opens the whole of an environment."""
+    scope = TokenScope("development", None)
+    return messages.TokenAnswer(question.number, [Admission(environment, False, scope, True)])
+
+
+async def test_an_environment_that_takes_the_place_of_another_meanwhile() -> None:
+    """The answer about the former one of a name opens nothing of the present one, now or later: the parent is asked again."""
+    other = told(1, "other")
+    async with worker(told(0, "x", **DEVELOPMENT), other) as made:
+        made.serve(0, "dev-flag")
+        await turns()
+        asking = asyncio.ensure_future(made.request())
+        made.parent.send(opened(await made.question(), 0))
+        made.use(told(2, "x", **PRODUCTION), other)
+        made.serve(2, "prod-flag")
+        made.parent.send(messages.TokenAnswer((await made.question(2)).number, [None]))
+        assert await asking == (401, []), "the parent says now that the token opens nothing"
+        assert await made.request() == (401, []) and len(made.questions) == 2
+
+
+async def test_a_token_that_a_waiting_environment_may_open() -> None:
+    """Only that one looks up tokens. The parent is asked, and says that callers wait."""
+    other = told(1, "other")
+    async with worker(told(0, "x", flagsvc_api_token="t"), other) as made:
+        made.serve(0, "dev-flag")
+        await turns()
+        assert await made.request() == (401, []) and made.questions == []
+        made.use(told(2, "x", **DEVELOPMENT), other)
+        asking = asyncio.ensure_future(made.request())
+        made.parent.send(messages.TokenAnswer((await made.question()).number, retry_s=1.0))
+        assert await asking == (503, [])
+
+
+async def test_a_refusal_is_forgotten_at_a_reload() -> None:
+    """There may be other environments now."""
+    other = told(1, "other")
+    async with worker(told(0, "x", **DEVELOPMENT), other) as made:
+        made.serve(0, "dev-flag")
+        await turns()
+        asking = asyncio.ensure_future(made.request())
+        made.parent.send(messages.TokenAnswer((await made.question()).number, [None]))
+        assert await asking == await made.request() == (401, []) and len(made.questions) == 1
+        made.use(told(0, "x", **DEVELOPMENT), other)
+        asking = asyncio.ensure_future(made.request())
+        made.parent.send(opened(await made.question(2), 0))
+        assert await asking == (200, ["dev-flag"])
+
+
+def carried(options: ProxyOptions) -> ProxyOptions:
+    """Return the options as they come out at the other end."""
+    return read_portable(json.loads(json.dumps(portable_options(options))))
+
+
+CARRIED = [name for name in SAMPLES if BY_NAME[name].field not in PARENT_ONLY and not BY_NAME[name].deprecated]
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_options_get_there(name: str) -> None:
+    """For any value of an option, the worker has the same value. All other options have their defaults."""
+    options = usual(**{BY_NAME[each].field: SAMPLES[each][0] for each in (name, *needed(name))})
+    assert carried(options) == options
+
+
+def test_what_only_the_parent_needs() -> None:
+    """A storage provider made in code stays here, the storage with its passwords does, and a worker has no workers."""
+    storage = {"storage_provider": MemoryStore(), "storage": "redis://:sample-secret@h", "storage_password": "sample-secret"}
+    given = portable_options(usual(**storage, workers=2))
+    assert "sample-secret" not in repr(given) and "workers" not in given
+    assert not [name for name in given if name.startswith("storage")]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("logger", RecordingLog()), ("custom_strategies", [object()]), ("exp_custom_enrichers", [lambda context: context])],
+)
+def test_objects_cannot_be_carried(field: str, value: object) -> None:
+    """An object made in code is refused by the name of its option."""
+    with pytest.raises(ConfigurationError) as raised:
+        portable_options(usual(**{field: value, "workers": 3}))
+    [problem] = raised.value.problems
+    assert problem == f"{field}: it is an object made in code, which cannot be given to 3 workers"
+
+
+def test_signals_wait() -> None:
+    """A signal that comes while a worker is started is not lost, and has its effect afterwards."""
+    got: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: got.append(number))
+    try:
+        with block_signals(BLOCKED_SIGNALS):
+            signal.pthread_kill(threading.get_ident(), signal.SIGTERM)  # other threads, if any, do not hold it back
+            assert got == []
+        assert got == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_worker_whose_parent_is_gone() -> None:
+    """A process without a parent ends by itself. Its only argument is a number."""
+    here, there = socket.socketpair()
+    with there, here:
+        child = start_worker([], there)
+    assert isinstance(child.args, list)
+    assert child.args[1:] == ["-P", "-m", "flagsvc.process.worker", child.args[-1]] and child.args[-1].isdigit()
+    assert child.wait(20) == 0

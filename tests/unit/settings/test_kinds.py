@@ -306,15 +306,12 @@ def test_a_trailing_comma(text: str) -> None:
 
 
 def test_keys_that_come_twice() -> None:
-    """They are found in every object, each once, with the keys that lead there. The same key in two objects is none."""
+    """Keys that come twice are found in every object, each once, with the keys that lead there. The same key in two objects is
+    none. What can be read can be searched, at any depth."""
     text = '{"a": {"k": 1, "l": {"m": 1, "m": 2}, "k": 3, "k": 4}, "b": [{"k": 1}, {"k": 1, "k": 2}], "a2": 1, "a2": 2}'
     assert list(of.repeated_keys(of.read_json(text))) == [((), "a2"), (("a",), "k"), (("a", "l"), "m"), (("b",), "k")]
     assert list(of.repeated_keys(of.read_json('{"a": {"k": 1}, "b": {"k": 1}}'))) == []
     assert list(of.repeated_keys([{"a": 1}, 5, None])) == []
-
-
-def test_any_depth() -> None:
-    """What can be read can be searched."""
     depth = 900
     deep = of.read_json('{"a":' * depth + '{"k": 1, "k": 2}' + "}" * depth)
     [(path, key)] = of.repeated_keys(deep)

@@ -256,7 +256,9 @@ def test_every_problem_at_once(file: Path) -> None:
 
 
 def test_warnings_of_an_environment() -> None:
-    """Advice, quotes and ignored files are told with the name of the environment; what is said of the process only once."""
+    """Advice, quotes and ignored files are told with the name of the environment; what is said of the process only once. A warning
+    that holds for no environment is not told: with credentials any origin is a mistake, but no environment has what the process
+    would give it."""
     given = two() | {
         "FLAGSVC_PROD_EU_METRICS_INTERVAL": "2000",
         "FLAGSVC_METRICS_JITTER": "40000",
@@ -269,14 +271,10 @@ def test_warnings_of_an_environment() -> None:
     alone = two() | {"FLAGSVC_TEST_METRICS_INTERVAL": "2000", "FLAGSVC_TEST_METRICS_JITTER": "3000"}
     [warning] = load(alone, None, {}).warnings
     assert warning.startswith(f"environments.{SECOND}: metricsJitter is longer than metricsInterval")
-
-
-def test_a_warning_that_holds_for_no_environment() -> None:
-    """It is not told: with credentials any origin is a mistake, but no environment has what the process would give it."""
-    given = two() | {"CORS_CREDENTIALS": "true", "FLAGSVC_TEST_CORS_ORIGIN": "https://a.example"}
+    credentials = two() | {"CORS_CREDENTIALS": "true", "FLAGSVC_TEST_CORS_ORIGIN": "https://a.example"}
     told = ["cors.credentials with cors.origin `*`: browsers refuse that, name the origins"]
-    assert load(given, None, {}).warnings == told, "one environment has any origin"
-    assert load(given | {"FLAGSVC_PROD_EU_CORS_ORIGIN": "https://b.example"}, None, {}).warnings == []
+    assert load(credentials, None, {}).warnings == told, "one environment has any origin"
+    assert load(credentials | {"FLAGSVC_PROD_EU_CORS_ORIGIN": "https://b.example"}, None, {}).warnings == []
 
 
 # ---- checks of files

@@ -163,7 +163,8 @@ def test_advice_on_a_user_that_is_not_sent() -> None:
 
 
 def test_what_must_be_written_nowhere() -> None:
-    """`secrets_of` returns exactly the values of all secrets."""
+    """`secrets_of` returns exactly the values of all secrets. The secrets of all environments are among those of the process, and
+    no repr shows them."""
     values: dict[str, Any] = {
         row.field: ("some-secret", "more") if row.default == () else f"secret of {row.name}"
         for row in OPTIONS
@@ -175,6 +176,9 @@ def test_what_must_be_written_nowhere() -> None:
     given = [each for value in values.values() for each in ((value,) if isinstance(value, str) else value)]
     assert sorted(secrets_of(made)) == sorted(given)
     assert secrets_of(options()) == [options().flagsvc_api_token, *options().client_keys]
+    made = make("a", "b", upstream_headers="x-gateway: s3cret")
+    assert set(secrets_of(made)) == {"token-of-a", "key-of-a", "token-of-b", "key-of-b", "s3cret"}
+    assert not [secret for secret in secrets_of(made) if secret in repr(made) + repr(made.environments)]
 
 
 URL = "http://127.0.0.1:4242/api"
@@ -303,10 +307,3 @@ def test_options_with_those_of_another_process() -> None:
     changed = {row.name for row in differing(one, with_process(one, other))}
     assert changed == {"port", "host"}
     assert all(row.scope is Scope.PROCESS for row in OPTIONS if row.name in changed)
-
-
-def test_what_must_be_written_nowhere_of_environments() -> None:
-    """The secrets of all environments are among those of the process, and no repr shows them."""
-    made = make("a", "b", upstream_headers="x-gateway: s3cret")
-    assert set(secrets_of(made)) == {"token-of-a", "key-of-a", "token-of-b", "key-of-b", "s3cret"}
-    assert not [secret for secret in secrets_of(made) if secret in repr(made) + repr(made.environments)]

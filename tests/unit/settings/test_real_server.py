@@ -116,17 +116,14 @@ def test_what_has_no_effect_is_named(environment: dict[str, str], warning: str) 
 
 
 def test_a_variable_without_an_equivalent_is_a_line() -> None:
-    """Each other variable of a real server is named once, with what to do, and without its value."""
+    """Each other variable of a real server is named once, with what to do, and without its value. A switch that is as flagsvc is,
+    is not named; nor is what may be another program's or of Kubernetes, unless beside others."""
     named = ("UNLEASH_DEFAULT_ADMIN_PASSWORD", "AUTH_TYPE", "IMPORT_FILE", "EMAIL_HOST", "UNLEASH_URL")
     warnings = read(**dict.fromkeys(named, "hunter2")).warnings
     assert sorted(text.split(":")[0] for text in warnings) == sorted(f"environment {name}" for name in named)
     assert "hunter2" not in "".join(warnings)
     (line,) = [text for text in warnings if "ADMIN_PASSWORD" in text]
     assert line.startswith("environment UNLEASH_DEFAULT_ADMIN_PASSWORD: not taken: there are no passwords: ")
-
-
-def test_what_is_not_named() -> None:
-    """A switch that is as flagsvc is, is not named; nor is what may be another program's or of Kubernetes, unless beside others."""
     agreeing = {"AUTH_TYPE": "open-source", "CHECK_VERSION": "false", "SEND_TELEMETRY": "False", "ENABLE_OAS": "true"}
     assert read(INIT_ADMIN_API_TOKENS="*:*.x", AUTH_ENABLE_API_TOKEN="true", **agreeing).warnings == []
     assert len(read(AUTH_ENABLE_API_TOKEN="false", **agreeing).warnings) == 1

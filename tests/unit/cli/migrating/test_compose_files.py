@@ -69,11 +69,13 @@ def test_words(text: str, words: list[str]) -> None:
 
 
 def test_parts_that_are_odd() -> None:
-    """What is not followed, or not understood, is said in words without its content."""
+    """What is not followed, or not understood, is said in words without its content. A text that is longer than a command can be is
+    not split, which takes a time that grows with its square."""
     assert only("extends: base").odd[0].startswith("`extends` is not followed")
     assert only("environment: s3cret").odd == ["`environment` is neither a mapping nor a list"]
     assert only('command: "\'s3cret"').odd == ["`command` has a quotation mark without its other half"]
     assert only("image: 'edge:${NIX}'").missing == ["NIX"]
+    assert only(f"command: {'x' * 2_000_000}").odd == ["`command` has more than 131072 characters"]
 
 
 def test_image_ports_and_health_check() -> None:
@@ -114,8 +116,3 @@ def test_what_grows(text: str, tmp_path: Path) -> None:
     (tmp_path / "e").write_text("A=" + "x" * 5000)
     with pytest.raises(ConfigurationError, match=r"compose.yaml`: with `.*` it gets more than 4194304 characters"):
         only(text, str(tmp_path / "compose.yaml"))
-
-
-def test_long_commands() -> None:
-    """A text that is longer than a command can be is not split, which takes a time that grows with its square."""
-    assert only(f"command: {'x' * 2_000_000}").odd == ["`command` has more than 131072 characters"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from flagsvc.engine.projects import restrict
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.api.wire_format import FrontendShape
 from support.evaluating import classes_of, constraint, feature, region, rollout, snapshot, strategy
+from unit.engine.test_refresh import begun, text
 
 LETTERS = "abcdefghij"
 NOTHING = AnswerList([], "m")
@@ -44,12 +44,7 @@ def test_a_program_from_the_second_sighting_on() -> None:
     answers = []
     for seen, kept, hits in ((1, 0, 0), (2, 1, 1), (3, 1, 2)):
         answers.append(made.enabled(region("a")))
-        assert (len(store.known), programs(store), store.counts.hits, store.counts.hits + store.counts.misses) == (
-            kept,
-            kept,
-            hits,
-            seen,
-        )
+        assert (len(store.known), programs(store), store.counts.hits, store.counts.misses) == (kept, kept, hits, seen - hits)
     assert answers[0] == answers[1] == answers[2]
 
 
@@ -175,9 +170,7 @@ def test_a_window_without_fields() -> None:
 
 def refreshed(compiler: Compiler, features: Sequence[object], previous: Snapshot | None, budget: int = 1 << 60) -> Snapshot:
     """Return the snapshot of a configuration after another one."""
-    text = json.dumps({"version": 2, "features": features, "segments": []}).encode()
-    compilation = compiler.begin_text(text, previous)
-    assert compilation is not None
+    compilation = begun(compiler, text(*features), previous)
     while not compilation.advance(budget):
         pass
     return compilation.compiled().snapshot
@@ -269,10 +262,8 @@ def test_a_refresh_forgets_what_is_no_class_any_more() -> None:
 def test_a_refresh_joins_lists_of_users_in_slices() -> None:
     """A configuration with many listed users is taken in steps, as everything else."""
     compiler = Compiler(CompileOptions())
-    listed = [
-        feature(each, strategy("userWithId", parameters={"userIds": ",".join([f"{each}{at}" for at in range(600)])}))
-        for each in LETTERS
-    ]
+    users = {each: ",".join([f"{each}{at}" for at in range(600)]) for each in LETTERS}
+    listed = [feature(each, strategy("userWithId", parameters={"userIds": users[each]})) for each in LETTERS]
     made = refreshed(compiler, listed, None, 500)
     assert len(classes_of(made).classes.users.users) == 6000
 

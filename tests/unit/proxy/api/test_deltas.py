@@ -267,13 +267,8 @@ async def test_a_proxy_below_a_filter_has_the_ids_of_the_filter() -> None:
 async def test_a_token_of_some_projects() -> None:
     """Its stream has the features of its projects, and features without a project. A change elsewhere is no event."""
     wire = make()
-    part = Service(
-        wire.service.settings,
-        holder=ScopedHolder(wire.holder, frozenset({"web"})),
-        usage=wire.usage,
-        log=wire.log,
-        clock=wire.clock,
-    )
+    holder = ScopedHolder(wire.holder, frozenset({"web"}))
+    part = Service(wire.service.settings, holder=holder, usage=wire.usage, log=wire.log, clock=wire.clock)
     scoped = replace(wire, service=part)
     caller = await listen(scoped)
     assert set(caller.twin.features) == {"a.one", "b", "gone"}

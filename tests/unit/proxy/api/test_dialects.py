@@ -1,4 +1,7 @@
-"""Dialects beside each other: the order of their rows, and answers of another shape. `tests/wire` has what each dialect says."""
+"""The table of routes: its rows, and dialects beside each other, in their order, also with answers of another shape.
+
+`tests/wire` has what each dialect says.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import PLAIN, AnswerShape
 from flagsvc.http.messages import Headers
 from flagsvc.proxy.api.dialects import ROUTES
+from flagsvc.proxy.api.route import Auth, Limit
 from support.serving import FakeSnapshot, Serving
 
 
@@ -23,6 +27,28 @@ def test_the_rows_of_the_dialects_stand_before_the_operations() -> None:
     paths = [row.path for row in ROUTES]
     assert paths[0] == "/"
     assert paths.index("/proxy") < paths.index("/api/frontend") < paths.index("/api/client/features") < paths.index("/proxy/health")
+
+
+def test_a_method_of_a_path_is_one_row() -> None:
+    """No row hides another."""
+    places = [(row.path, row.method) for row in ROUTES]
+    assert len(places) == len(set(places))
+
+
+def test_a_row_that_reads_a_body_has_a_limit() -> None:
+    """Only a row with a body has a limit."""
+    assert all(bool(row.body) == (row.limit is not Limit.NONE) == (row.method == "POST") for row in ROUTES)
+
+
+def test_everything_under_proxy_that_answers_with_flags_needs_a_key() -> None:
+    """Health, liveness, metrics and documentation are open, the rest is not."""
+    assert {row.path for row in ROUTES if row.auth is Auth.NONE and row.path.startswith("/proxy")} == {
+        "/proxy/health",
+        "/proxy/live",
+        "/proxy/live.js",
+        "/proxy/ready",
+        "/proxy/internal-backstage/prometheus",
+    }
 
 
 @pytest.mark.parametrize("condition", [None, b"*"])

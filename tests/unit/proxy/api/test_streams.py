@@ -13,6 +13,7 @@ from flagsvc.http.messages import Request, Response
 from flagsvc.http.parts import Outlet, PartsResponse
 from flagsvc.proxy.api.streams import PERIOD_S, PERIODS, encode64, make_secrets
 from flagsvc.proxy.configuration import ConfigurationDocument
+from support import deltas
 from support.aio import until
 from support.wirekit import DOCUMENT, KEY, PEER, TOKEN, TRANSPORTS, Wire, open_wire
 
@@ -50,14 +51,7 @@ def make(**settings: Any) -> Wire:
 
 async def ask(wire: Wire, target: str, key: str | None = None, method: str = "GET", **headers: str) -> Response:
     """Return the response to a request without a body."""
-    path, _, query = target.partition("?")
-    given = {name.replace("_", "-"): value for name, value in headers.items()} | ({} if key is None else {"authorization": key})
-    pairs = [(name.encode(), value.encode()) for name, value in given.items()]
-    admitted = wire.service.admit(Request(method.encode(), path.encode(), query.encode(), pairs, peer=PEER))
-    if not isinstance(admitted, Call):
-        return admitted
-    answer = admitted.handler.answer(admitted, b"")
-    return answer if isinstance(answer, Response) else await answer
+    return await deltas.ask(wire.service, target, method, authorization=key, **headers)
 
 
 async def listen(wire: Wire, target: str, key: str | None = None, **headers: str) -> Caller:

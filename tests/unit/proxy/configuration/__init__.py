@@ -1,4 +1,5 @@
-"""Tests of the configuration.
+"""Tests of the configuration. `sources` and `stores` are also tested in tests/contracts.
 
-`sources` and `stores` are tested in tests/contracts, `change_log` in test_holder.py here, `stream_notes` in test_follower.py here.
+`DocumentStorage` of `stores` is tested in test_document_storage.py here, `change_log` in test_holder.py here, `stream_notes` in
+test_follower.py here.
 """

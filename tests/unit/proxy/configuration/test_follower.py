@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -215,60 +215,36 @@ async def test_a_stream_does_not_end_a_pause_that_the_upstream_has_asked_for() -
 # ---- how a stream ends
 
 
-async def close(scene: FollowScene) -> None:
-    """End the stream in order."""
+def write(scene: FollowScene, data: bytes) -> None:
+    """Write bytes into the open streams, which are not framed."""
     for writer in scene.server.streams:
-        writer.write(b"0\r\n\r\n")
+        writer.write(data)
 
 
-async def cut(scene: FollowScene) -> None:
-    """Cut every connection."""
-    scene.loop.end()
-
-
-async def garble(scene: FollowScene) -> None:
-    """Send what is no chunk."""
-    for writer in scene.server.streams:
-        writer.write(b"what is this\r\n")
-
-
-async def never_end_a_line(scene: FollowScene) -> None:
-    """Send a line that is too long."""
-    scene.server.send(b"data: " + b"x" * 70_000)
-
-
-async def say_nothing(scene: FollowScene) -> None:
-    """Send nothing at all: the connection may be half open."""
-
-
-async def ask_for_polls(scene: FollowScene) -> None:
-    """Ask for polls."""
-    scene.server.send(event("fetch-mode", "9", "polling"))
-
-
-ENDS: dict[str, tuple[Callable[[FollowScene], Awaitable[None]], str, float | None]] = {
-    "ended in order": (close, "closed", 1.0),
-    "cut": (cut, "broken", 1.0),
-    "garbage": (garble, "broken", 1.0),
-    "an endless line": (never_end_a_line, "broken", 1.0),
-    "silence": (say_nothing, "silent", 1.0),
-    "fetch-mode polling": (ask_for_polls, "polling", None),
+ENDS: dict[str, tuple[Callable[[FollowScene], object], str, float | None]] = {
+    "ended in order": (lambda scene: write(scene, b"0\r\n\r\n"), "closed", 1.0),
+    "cut": (lambda scene: scene.loop.end(), "broken", 1.0),
+    "garbage": (lambda scene: write(scene, b"what is this\r\n"), "broken", 1.0),
+    "an endless line": (lambda scene: scene.server.send(b"data: " + b"x" * 70_000), "broken", 1.0),
+    "silence": (lambda scene: None, "silent", 1.0),
+    "fetch-mode polling": (lambda scene: scene.server.send(event("fetch-mode", "9", "polling")), "polling", None),
 }
+"""How it ends, the reason that is counted, and the pause until the next stream. A silent connection may be half open."""
 
 
 @pytest.mark.parametrize(("end", "reason", "pause"), ENDS.values(), ids=ENDS)
 async def test_the_end_of_a_stream(
-    end: Callable[[FollowScene], Awaitable[None]], reason: str, pause: float | None, monkeypatch: pytest.MonkeyPatch
+    end: Callable[[FollowScene], object], reason: str, pause: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The proxy polls at once, and goes on with its interval, until the next stream: with the same configuration all the time."""
     monkeypatch.setattr(follower_module, "LONGEST_LINE", 65_536)
-    if end is say_nothing:
+    if reason == "silent":
         monkeypatch.setattr(upstream_module, "SILENCE_S", 0.2)
     async with following() as scene:
         await opened(scene)
         monkeypatch.setattr(upstream_module, "SILENCE_S", 45.0)
         scene.server.body = TWO
-        await end(scene)
+        end(scene)
         await until(lambda: scene.polling.serves == ["two"])
         await until(lambda: len(scene.clock.sleeping) == (1 if pause is None else 2))
         assert sorted(scene.clock.sleeping) == [5.0] if pause is None else [pause, 5.0]
@@ -395,11 +371,10 @@ async def test_a_document_of_megabytes_in_an_event_costs_no_memory_and_no_other_
 
 # ---- how a stream is refused
 
-PAGE = reply(200, b"<!doctype html>", content_type="text/html")
 PACKED = STREAM_HEAD.replace(b"Transfer", b"Content-Encoding: gzip\r\nTransfer") + b"0\r\n\r\n"
 NOT_OFFERED: dict[str, Answer] = {
     **{f"status {status}": reply(status) for status in (204, 304, 400, 401, 403, 404, 405, 406, 410, 501)},
-    "a page": PAGE,
+    "a page": reply(200, b"<!doctype html>", content_type="text/html"),
     "a document": reply(200, ONE, content_type="application/json"),
     "a compressed stream": PACKED,
     "a redirect to another origin": reply(302, location="https://elsewhere.example/"),

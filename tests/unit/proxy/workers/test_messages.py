@@ -8,31 +8,22 @@ from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.messages import Deframer
 
 
-def test_options_are_not_shown() -> None:
-    """The repr of Welcome and of Reload shows no options."""
+def test_secrets_are_not_shown() -> None:
+    """The repr of Welcome and of Reload shows no options. The repr of a message with tokens does not contain them."""
     environments = [messages.EnvironmentOptions(3, "a", {"flagsvc_api_token": "secret"})]
     welcome = messages.Welcome(3, environments, environments, [[5]], {"flagsvc_api_token": "secret"})
     assert repr(welcome) == f"Welcome(3, {environments!r}, [[5]])" and "secret" not in repr(welcome)
     assert "secret" not in repr(messages.Reload(4, environments))
     assert repr(environments) == "[EnvironmentOptions(3, 'a')]"
-
-
-def test_tokens_are_not_shown() -> None:
-    """The repr of a message with tokens does not contain them."""
     question = messages.TokenQuestion(7, ["very-secret"], "cb0071", 4.5)
     assert "secret" not in f"{question!r} {messages.Revoked('very-secret')!r} {[question]} {question}"
 
 
-def test_nothing_is_not_sent() -> None:
-    """Without counts there is no message."""
+def test_what_is_sent_of_counts() -> None:
+    """Without counts there is no message. The counts of each source are a bucket of their own. Nothing is sent twice."""
     counters = UsageCounters(lambda: {"a": frozenset()}, lambda: 1.0)
     assert messages.make_counts(counters, {}) is None
     assert messages.make_counts(counters, {("name",): 1.0}) == messages.Counts(samples=[(["name"], 1.0)])
-
-
-def test_what_applications_report_has_their_names() -> None:
-    """The counts of each source are a bucket of their own. Nothing is sent twice."""
-    counters = UsageCounters(lambda: {"a": frozenset()}, lambda: 1.0)
     source = UsageSource("shop", "one")
     counters.count("a", True)
     counters.add("a", 2, 1, {}, source)

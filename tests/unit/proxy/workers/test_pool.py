@@ -128,11 +128,8 @@ async def test_a_question_is_answered_for_all() -> None:
         asking.channel.send(messages.MetricsRequest(7))
         await scene.until(lambda: asking.received_of(messages.MetricsText))
         assert asking.received_of(messages.MetricsText) == [messages.MetricsText(7)]
-        assert (
-            other.received_of(messages.CountsRequest)
-            and late.received_of(messages.CountsRequest)
-            and not other.received_of(messages.MetricsText)
-        )
+        assert all(worker.received_of(messages.CountsRequest) for worker in (other, late))
+        assert not other.received_of(messages.MetricsText)
 
 
 async def test_a_question_of_one_that_is_gone() -> None:

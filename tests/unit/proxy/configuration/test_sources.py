@@ -66,16 +66,12 @@ async def test_a_very_young_file_has_no_etag(tmp_path: Path) -> None:
     assert (await source.fetch(None)).etag == signature(path.stat())
 
 
-async def test_a_file_that_is_not_there_or_cannot_be_read_is_an_upstream_error(tmp_path: Path) -> None:
-    """The message names the path."""
+async def test_a_file_that_cannot_be_read_is_an_upstream_error(tmp_path: Path) -> None:
+    """The message names the path: of a missing file, of a folder, and of a device that never ends, which is read to a bound."""
     for path, kind in ((tmp_path / "missing", "not-found"), (tmp_path, "unexpected")):
         with pytest.raises(UpstreamError, match=str(path)) as caught:
             await FileSource(path, clock=FakeClock(), refresh_ms=0).fetch(None)
         assert caught.value.kind == kind
-
-
-async def test_a_file_without_an_end_is_an_upstream_error() -> None:
-    """A device that never ends is read to a bound."""
     with pytest.raises(UpstreamError, match="`/dev/zero` cannot be read: it has more than 268435456 bytes"):
         await FileSource(Path("/dev/zero"), clock=FakeClock(), refresh_ms=5000).fetch(None)
 
