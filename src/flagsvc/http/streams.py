@@ -36,8 +36,8 @@ PER_TURN: Final = 32
 """About so many streams get their heartbeat together."""
 MOST_TURNS: Final = 64
 """The most groups that get their heartbeat together, where there are few streams."""
-SLICE_S: Final = 0.004
-"""Seconds between two groups that are told of a change."""
+SLICE_S: Final = 0.001
+"""The least seconds between two groups that are told of a change. Requests are answered in between."""
 SLICE_BYTES: Final = 262_144
 """A group ends with the caller that makes the texts of a group longer than this: requests are answered before the next group."""
 AT_ONCE: Final = 100
@@ -342,10 +342,10 @@ class Streams:
         left = window_s - (loop.time() - began + SLICE_S)
         waiting = int(float(total) * left / window_s) if left > 0.0 else 0
         try:
-            self.tell(behind, max(1, len(behind) - waiting))
+            self.tell(behind, len(behind) - waiting)
         finally:
             if behind:
-                loop.call_later(SLICE_S, self.deliver_slice, channel, behind, total, began, window_s)
+                loop.call_later(max(SLICE_S, window_s / float(total)), self.deliver_slice, channel, behind, total, began, window_s)
             else:
                 channel.is_delivering = False
                 if channel.is_behind:

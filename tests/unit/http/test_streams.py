@@ -104,6 +104,16 @@ async def test_many_callers_hear_within_the_window_and_only_the_newest_version()
     assert channel.streams.delay_s > 0
 
 
+async def test_few_callers_of_a_long_window_are_spread_over_all_of_it() -> None:
+    """The last caller does not hear of a change long before the end of the window."""
+    channel, now = make(StreamLimits(window_ms=200)), asyncio.get_running_loop().time
+    callers = [open_stream(channel) for _ in range(5)]
+    begun = now()
+    channel.announce("2")
+    await until(lambda: all(len(each.sent) > 1 for each in callers))
+    assert now() - begun > 0.15
+
+
 async def test_a_version_that_comes_back_within_the_window_reaches_all() -> None:
     """Some callers are told the version in between. They hear of the way back as well."""
     channel = make(StreamLimits(window_ms=60))
