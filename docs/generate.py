@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from flagsvc.core.extras import PACKAGE
+from flagsvc.core.extras import PACKAGE, WHERE
 from flagsvc.http.counts import BOUNDS
 from flagsvc.http.metrics import MetricRow
 from flagsvc.proxy.api.metrics import ENVIRONMENT, KEPT, PROCESS, SERVED, SPECIFIED, Sources
@@ -63,8 +63,17 @@ REAL = "<!-- real server: written by `make docs` -->", "<!-- /real server -->"
 INSTALLING = ROOT / "docs" / "reference" / "installing.md"
 REAL_PAGE = ROOT / "docs" / "how-to" / "move-over-from-a-real-server.md"
 EDGE_PAGE = ROOT / "docs" / "how-to" / "move-over-from-edge.md"
-INSTALLED = re.compile(r"(pip install (?:--upgrade )?')(?:flagsvc|\.)\[")
+INSTALLED = re.compile(r"((?:pip|pipx) install (?:--upgrade )?'?)(?:flagsvc|\.)(?=[\[ \n])")
 """A command that installs flagsvc, up to the extras."""
+RUN_ONCE = re.compile(r"uvx (?:--from \. )?flagsvc")
+OF_THE_SOURCE = (
+    (re.compile(r"No package index has flagsvc yet\. "), ""),
+    (re.compile(r"No package index has flagsvc yet: unpack [^,]+,\nand type in its folder:"), "Type:"),
+    (re.compile(r" *# in the folder of the source$", re.MULTILINE), ""),
+    (re.compile(r"# in the folder of the source; "), "# "),
+    (re.compile(r",? in the folder of the source,?"), ""),
+)
+"""Words that hold until the first release, and what takes their place then."""
 DIFFERENCES = "<!-- differences: written by `make docs` from the tests that compare -->", "<!-- /differences -->"
 REFERENCE_PAGE = ROOT / "docs" / "how-to" / "move-over-from-the-reference.md"
 COMMON_REASONS = ("as at `/proxy` and at the real server", "as at `/proxy`", "as at the real server")
@@ -280,7 +289,11 @@ def between(text: str, marks: tuple[str, str], written: str) -> str:
 
 def with_package(text: str) -> str:
     """Return a page whose commands install the package from where it is."""
-    return INSTALLED.sub(lambda found: f"{found[1]}{PACKAGE}[", text)
+    text = INSTALLED.sub(lambda found: f"{found[1]}{PACKAGE}", text)
+    text = RUN_ONCE.sub("uvx --from . flagsvc" if WHERE else "uvx flagsvc", text)
+    for words, after in () if WHERE else OF_THE_SOURCE:
+        text = words.sub(after, text)
+    return text
 
 
 def readme(text: str) -> str:

@@ -52,6 +52,18 @@ def test_generated_pages_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len({path for path, _ in written}) > 20
 
 
+def test_pages_of_the_first_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a release in a package index no page installs from the folder of the source: `make docs` writes other commands."""
+    made = script("generate")
+    monkeypatch.setattr(made, "PACKAGE", "flagsvc")
+    monkeypatch.setattr(made, "WHERE", "")
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*/*.md")]
+    texts = [made.with_package(page.read_text()) for page in pages]
+    assert not [text for text in texts if re.search(r"in the folder of the source|install '?\.|--from \.|package index has", text)]
+    assert "pip install flagsvc\n" in texts[0] and "uvx flagsvc proxy" in "".join(texts)
+    assert texts == [made.with_package(text) for text in texts]
+
+
 def test_the_readme_names_the_versions_of_the_run_that_is_kept() -> None:
     """No text of it names another version than the raw results."""
     text, made = (ROOT / "README.md").read_text(), script("generate")

@@ -72,3 +72,9 @@ def test_no_secret_is_stored_and_no_input_is_run() -> None:
         assert "secrets" not in path.read_text(), path.name
     for workflow, name, job in jobs():
         assert not [step for step in job.get("steps", ()) if "${{" in step.get("run", "")], (workflow, name)
+
+
+def test_the_chart_that_is_published_has_dashboards_and_alerts() -> None:
+    """The workflow packs what `make chart` makes. Of the folder alone, the chart refuses to render its alerts."""
+    text = (ROOT / ".github/workflows/chart.yml").read_text()
+    assert "make chart" in text and "deploy/helm/flagsvc" not in text.partition("jobs:")[2]

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import wheels
+from flagsvc.core.extras import PACKAGE, WHERE
 from support.fake_upstream import fake_upstream
 from support.processes import ROOT, Answer, answers, ask, clean_environment, free_port, proxy_environment, running, scratch
 
@@ -147,5 +148,5 @@ def test_it_runs_a_proxy(environment: Path) -> None:
 def test_what_needs_an_extra_says_which(environment: Path, arguments: tuple[str, ...], extra: str) -> None:
     """One sentence on standard error names the command that installs it; the exit code is 2."""
     done = flagsvc(environment, *arguments)
-    sentence = f"the extra `{extra}` is not installed; type in the folder of the source: pip install '.[{extra}]'"
+    sentence = f"the extra `{extra}` is not installed; type{WHERE}: pip install '{PACKAGE}[{extra}]'"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"flagsvc {arguments[0]}: {sentence}\n")

@@ -20,7 +20,7 @@ import pytest
 from flagsvc.cli import programs
 from flagsvc.cli.commands import COMMANDS, words_after
 from flagsvc.core.errors import ConfigurationError, DatabaseError, ExtensionError, ListenError, SeedError
-from flagsvc.core.extras import EXTRAS
+from flagsvc.core.extras import EXTRAS, PACKAGE, WHERE
 from flagsvc.core.version import VERSION
 from flagsvc.settings.load import resolve
 from support import forms, needs
@@ -158,7 +158,7 @@ def test_a_light_start(arguments: str) -> None:
 
 
 SERVER = "redis://storage:6379/0"
-SENTENCE = "the extra `{0}` is not installed; type in the folder of the source: pip install '.[{0}]'"
+SENTENCE = f"the extra `{{0}}` is not installed; type{WHERE}: pip install '{PACKAGE}[{{0}}]'"
 URL = "http://127.0.0.1:9"
 
 
