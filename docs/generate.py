@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from flagsvc.core.extras import PACKAGE, WHERE
+from flagsvc.core.version import VERSION
 from flagsvc.http.counts import BOUNDS
 from flagsvc.http.metrics import MetricRow
 from flagsvc.proxy.api.metrics import ENVIRONMENT, KEPT, PROCESS, SERVED, SPECIFIED, Sources
@@ -296,6 +297,11 @@ def with_package(text: str) -> str:
     return text
 
 
+def chart(text: str) -> str:
+    """Return the description of the Helm chart with the version of the program, which is also the chart's own version."""
+    return re.sub(r'^(version: |appVersion: ")[\d.]+', rf"\g<1>{VERSION}", text, flags=re.MULTILINE)
+
+
 def readme(text: str) -> str:
     """Return README.md with the costs of the last run that was kept: the caption of the picture, and the table."""
     measured = results.read(ROOT / "docs" / "benchmarks" / "proxy.json")
@@ -318,6 +324,7 @@ def main() -> None:
     pages = {
         ROOT / "README.md": readme,
         INSTALLING: installing,
+        ROOT / "deploy" / "helm" / "flagsvc" / "Chart.yaml": chart,
         ROOT / "SECURITY.md": security,
         EDGE_PAGE: edge_page,
         REAL_PAGE: real_page,

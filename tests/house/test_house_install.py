@@ -22,7 +22,7 @@ def texts() -> dict[Path, str]:
 
 
 def test_every_command_installs_from_one_place() -> None:
-    """Each command names the package as `install_command` does, and extras that exist."""
+    """Commands of pages name the package as `install_command` does, and extras that exist. What builds installs the source."""
     found = {
         (path.relative_to(ROOT), installed[2], installed[3])
         for path, text in texts().items()
@@ -31,7 +31,8 @@ def test_every_command_installs_from_one_place() -> None:
     }
     assert {path.name for path, _, _ in found} >= {"README.md", "first-day.md", "run-the-flag-server.md"}
     for path, installed, extras in found:
-        expected = install_command(extras).removeprefix("pip install ") if extras else PACKAGE
+        builds = path.suffix not in (".md", ".py", ".html")
+        expected = install_command(extras).removeprefix("pip install ") if extras else "." if builds else PACKAGE
         assert installed.strip("'\"") == expected.strip("'"), path
         assert set(extras.split(",") if extras else ()) <= {*EXTRAS, "all"}, path
 

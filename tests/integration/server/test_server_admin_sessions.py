@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from flagsvc.cli import main
+from flagsvc.core.extras import install_command
 from flagsvc.server.store.keyring import IDLE_S
 from flagsvc.server.store.resources import sessions
 from flagsvc.testing import FakeClock
@@ -199,4 +200,4 @@ def test_a_provider_without_the_extra(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("FLAGSVC_DATABASE_URL", str(tmp_path / "flags.db"))
     provider = ("--oidc-issuer", "https://id.example", "--oidc-client-id", "a", "--public-url", "https://flags.example")
     assert main(["server", "--port", "0", "--host", "127.0.0.1", *provider]) == 2
-    assert "pip install '.[oidc]'" in capsys.readouterr().err
+    assert install_command("oidc") in capsys.readouterr().err

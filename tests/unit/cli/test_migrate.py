@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from flagsvc.core.extras import install_command
 from support.cli_helpers import Flagsvc
 
 EDGE = {"UPSTREAM_URL": "https://flags.example.com", "TOKENS": "*:development.s3cret"}
@@ -88,7 +89,7 @@ def test_a_compose_file_needs_its_extra(flagsvc: Flagsvc, tmp_path: Path, monkey
     monkeypatch.setitem(sys.modules, "yaml", None)
     monkeypatch.setattr("flagsvc.cli.migrating.sources.find_spec", lambda name: None)
     called = flagsvc("migrate", "--compose", str(tmp_path / "compose.yaml"))
-    assert called.code == 2 and "pip install '.[cli]'" in called.err
+    assert called.code == 2 and install_command("cli") in called.err
 
 
 def test_a_chosen_service(flagsvc: Flagsvc, tmp_path: Path) -> None:
