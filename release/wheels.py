@@ -44,6 +44,9 @@ def main() -> None:
     parser.add_argument("--pure", action="store_true", help="only the source distribution and the pure wheel")
     parser.add_argument("pythons", nargs="*", metavar="PYTHON", help=f"interpreters to build for [default: {' '.join(PYTHONS)}]")
     given = parser.parse_args()
+    for name in given.pythons:
+        if not runs(name):
+            parser.error(f"`{name}` is no interpreter that runs here; expected for example {PYTHONS[0]}")
     pythons = [] if given.pure else given.pythons or [name for name in PYTHONS if runs(name)]
     build_all(pythons, ROOT / "dist")
     if given.twice:
